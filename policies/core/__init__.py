@@ -1,0 +1,1 @@
+"""The engine core without I/O: requests, plans, paged KV cache, prefix index, memory budget, records."""

@@ -1,0 +1,106 @@
+"""What a client asks for: a prompt as spans of content, and the request around it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+Content = int | tuple[int, ...] | list[int]
+"""A content id (tokens known only by name), or literal tokens: a tuple, or a list while it still grows."""
+
+
+class Prompt:
+    """A prompt as spans `(content id, start, length)` in one canonical form: equal spans are equal tokens.
+
+    The tokens of a content id are never materialised, so a prompt of 100k tokens costs a few integers. Literal
+    tokens are one span whose content is the token list itself. Neighbouring spans that continue one another are
+    merged, so two prompts with the same tokens are the same spans.
+    """
+
+    __slots__ = ("contents", "num_tokens", "offsets", "starts")
+
+    def __init__(self, spans: Iterable[tuple[int, int, int]] = ()) -> None:
+        self.starts: list[int] = []  # position of a span's first token in the prompt
+        self.contents: list[Content] = []
+        self.offsets: list[int] = []  # where in its content the span begins
+        self.num_tokens = 0
+        for content, start, length in spans:
+            self._append(content, start, length)
+
+    @classmethod
+    def of_tokens(cls, tokens: Iterable[int]) -> Prompt:
+        """A prompt of literal token ids."""
+        prompt, literal = cls(), tuple(tokens)
+        if literal:
+            prompt.starts, prompt.contents, prompt.offsets = [0], [literal], [0]
+            prompt.num_tokens = len(literal)
+        return prompt
+
+    def _append(self, content: int, start: int, length: int) -> None:
+        if length < 0 or start < 0:
+            raise ValueError(f"span ({content}, {start}, {length}) has a negative start or length")
+        if length == 0:
+            return
+        if self.starts and self.contents[-1] == content:
+            if self.offsets[-1] + self.num_tokens - self.starts[-1] == start:
+                self.num_tokens += length
+                return
+        self.starts.append(self.num_tokens)
+        self.contents.append(content)
+        self.offsets.append(start)
+        self.num_tokens += length
+
+    def spans(self) -> list[tuple[Content, int, int]]:
+        """The spans as `(content, start, length)`."""
+        ends = [*self.starts[1:], self.num_tokens]
+        return [
+            (content, offset, end - start)
+            for content, offset, start, end in zip(self.contents, self.offsets, self.starts, ends, strict=True)
+        ]
+
+    def span_at(self, position: int) -> int:
+        """Index of the span that holds the token at `position`."""
+        return bisect_right(self.starts, position) - 1
+
+    def __len__(self) -> int:
+        return self.num_tokens
+
+    def __repr__(self) -> str:
+        return f"Prompt({self.spans()!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the engine is told of a request. Not its true output length: that is the executor's (`Output`)."""
+
+    id: str
+    arrival_ns: int
+    prompt: Prompt
+    max_tokens: int
+    output_content: int
+    """Content id of the tokens it will generate: the j-th output token is the content's j-th token."""
+    priority: int = 0
+    """Smaller is more urgent."""
+    tenant: str | None = None
+    session: str | None = None
+    deadline_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a request will really generate; known to the workload and the executor alone."""
+
+    length: int
+    tokens: tuple[int, ...] | None = None
+    """Literal tokens to force, or None: the request's `output_content`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A request on its way to the engine. With `refusal`, a row that cannot be served, and why."""
+
+    time_ns: int
+    request: Request
+    output: Output
+    refusal: str | None = field(default=None)
