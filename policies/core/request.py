@@ -56,7 +56,9 @@ class Prompt:
         ends = [*self.starts[1:], self.num_tokens]
         return [
             (content, offset, end - start)
-            for content, offset, start, end in zip(self.contents, self.offsets, self.starts, ends, strict=True)
+            for content, offset, start, end in zip(
+                self.contents, self.offsets, self.starts, ends, strict=True
+            )
         ]
 
     def span_at(self, position: int) -> int:
