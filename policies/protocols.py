@@ -1,4 +1,4 @@
-"""The plug-in contracts: who is next, who gives way, how much prefill a step holds, what is evicted, how a step is made.
+"""The plug-in contracts: who is next, who gives way, how much prefill a step holds, what is evicted, how a step forms.
 
 A policy is one small class in one file, registered by name (`registry`). Its parameters are the keyword arguments of
 its `__init__`. No policy imports `sim`, `real_engine`, SimPy or torch, and none learns how long an output will be.

@@ -29,9 +29,7 @@ def register(kind: str, name: str) -> Callable[[_Class], _Class]:
     """Class decorator: make a policy known as `name`."""
 
     def add(policy: _Class) -> _Class:
-        assert _classes[kind].get(name, policy).__qualname__ == policy.__qualname__, (
-            f"two {kind} policies: {name}"
-        )
+        assert _classes[kind].get(name, policy).__qualname__ == policy.__qualname__, f"two {kind} policies: {name}"
         _classes[kind][name] = policy
         return policy
 

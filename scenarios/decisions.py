@@ -166,9 +166,7 @@ class VllmDecisions:
                     count = self._accepted(row.sequence, row.num_drafts)
                     accepted[row.sequence.id] = count
                 tokens[row.sequence.id] = self._next_tokens(row.sequence, 1 + count)
-        events = self.core.commit_step(
-            plan, StepResult(0, accepted=accepted, tokens=tokens), self.core.now_ns
-        )
+        events = self.core.commit_step(plan, StepResult(0, accepted=accepted, tokens=tokens), self.core.now_ns)
         self._just_finished = bool(events.finished)
         return [sequence.id for sequence in events.finished]
 

@@ -29,9 +29,7 @@ class Unified:
                 step.block(blocked)
                 return
 
-    def _admit_one(
-        self, step: StepBuilder, sequence: Sequence, ran: bool, prefilling: bool
-    ) -> Blocked | None:
+    def _admit_one(self, step: StepBuilder, sequence: Sequence, ran: bool, prefilling: bool) -> Blocked | None:
         config = step.config
         if step.budget <= 0:
             return Blocked.BUDGET

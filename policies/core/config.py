@@ -44,9 +44,7 @@ class EngineConfig:
         if not 0 <= self.watermark < 1:
             raise ValueError(f"watermark: {self.watermark} is out of range; at least 0, below 1")
         if self.num_speculative_tokens < 0:
-            raise ValueError(
-                f"num_speculative_tokens: {self.num_speculative_tokens} is out of range; at least 0"
-            )
+            raise ValueError(f"num_speculative_tokens: {self.num_speculative_tokens} is out of range; at least 0")
         if self.num_speculative_tokens and self.depth > 1:
             raise ValueError("num_speculative_tokens: cannot be combined with asynchronous scheduling")
 

@@ -161,11 +161,9 @@ class EngineCore:
         return plan
 
     def commit_step(self, plan: StepPlan, result: StepResult, now_ns: int) -> StepEvents:
-        """Deliver a step's tokens, in the order of plans: roll back rejected drafts, end what is done, free its blocks."""
-        assert self.in_flight and self.in_flight[0] is plan, (
-            "plans are committed in the order in which they were made"
-        )
-        self.in_flight.popleft()
+        """Deliver a step's tokens: roll back rejected drafts, end what is done, free its blocks. In order of plans."""
+        oldest = self.in_flight.popleft()
+        assert oldest is plan, "plans are committed in the order in which they were made"
         self.now_ns = now_ns
         events = StepEvents([], [], 0)
         if result.tokens is not None:
@@ -246,9 +244,7 @@ class EngineCore:
                 record.cached_tokens = num_cached_tokens
                 self._waits.admitted(sequence, plan.now_ns)
 
-    def _deliver(
-        self, plan: StepPlan, result: StepResult, stopped: set[str], events: StepEvents
-    ) -> list[Sequence]:
+    def _deliver(self, plan: StepPlan, result: StepResult, stopped: set[str], events: StepEvents) -> list[Sequence]:
         """Tokens of the sequences that the plan scheduled one by one; returns those that end with theirs."""
         work: list[tuple[Sequence, Row | None]] = [(row.sequence, row) for row in plan.rows if row.samples]
         if plan.detached:

@@ -26,9 +26,7 @@ class Node:
 
     __slots__ = ("children", "key", "length", "parent", "runs", "start", "stream")
 
-    def __init__(
-        self, parent: Node | None, key: BlockKey, stream: TokenStream, start: int, length: int
-    ) -> None:
+    def __init__(self, parent: Node | None, key: BlockKey, stream: TokenStream, start: int, length: int) -> None:
         self.parent = parent
         self.key = key
         self.stream = stream
@@ -195,9 +193,7 @@ class HashBlocks:
     def evict(self, num_blocks: int) -> list[Evicted]:
         """Give up the content of `num_blocks` evictable blocks, which the eviction policy chooses."""
         assert num_blocks <= self.num_evictable, (num_blocks, self.num_evictable)
-        evicted = [
-            Evicted(run.owner, self._drop(run, count)) for run, count in self._eviction.choose(num_blocks)
-        ]
+        evicted = [Evicted(run.owner, self._drop(run, count)) for run, count in self._eviction.choose(num_blocks)]
         self.num_evictable -= num_blocks
         assert sum(len(e.ids) for e in evicted) == num_blocks, (evicted, num_blocks)
         return evicted

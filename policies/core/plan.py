@@ -118,15 +118,10 @@ class StepPlan:
 
     def digest(self) -> str:
         """What was decided, as one line: equal digests are equal plans."""
-        rows = [
-            f"{r.sequence.id}:{r.num_computed}+{r.num_tokens}/{r.num_drafts}{'s' * r.samples}"
-            for r in self.rows
-        ]
+        rows = [f"{r.sequence.id}:{r.num_computed}+{r.num_tokens}/{r.num_drafts}{'s' * r.samples}" for r in self.rows]
         admitted = [f"{a.sequence.id}:{a.num_cached_tokens}{'r' * a.resumed}" for a in self.admitted]
         gone = [f"{e.owner}:{e.num_blocks}" for e in self.evictions]
-        batch = (
-            f"{self.batch_number}:{self.num_decodes}:{self.decode_context_tokens}:{self.max_decode_context}"
-        )
+        batch = f"{self.batch_number}:{self.num_decodes}:{self.decode_context_tokens}:{self.max_decode_context}"
         return "|".join(
             (
                 batch,

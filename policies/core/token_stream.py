@@ -77,9 +77,7 @@ class TokenStream:
         return stop
 
 
-def _common_length(
-    a: tuple[int, ...] | list[int], i: int, b: tuple[int, ...] | list[int], j: int, n: int
-) -> int:
+def _common_length(a: tuple[int, ...] | list[int], i: int, b: tuple[int, ...] | list[int], j: int, n: int) -> int:
     """Number of leading equal items of a[i : i + n] and b[j : j + n]."""
     if tuple(a[i : i + n]) == tuple(b[j : j + n]):
         return n
