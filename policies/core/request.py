@@ -13,9 +13,9 @@ Content = int | tuple[int, ...] | list[int]
 class Prompt:
     """A prompt as spans `(content id, start, length)` in one canonical form: equal spans are equal tokens.
 
-    The tokens of a content id are never materialised, so a prompt of 100k tokens costs a few integers. Literal
-    tokens are one span whose content is the token list itself. Neighbouring spans that continue one another are
-    merged, so two prompts with the same tokens are the same spans.
+    The tokens of a content id are never materialised, so a prompt of 100k tokens costs a few integers.
+    Literal tokens are one span whose content is the token list itself. Neighbouring spans that continue one
+    another are merged, so two prompts with the same tokens are the same spans.
     """
 
     __slots__ = ("contents", "num_tokens", "offsets", "starts")
@@ -42,10 +42,10 @@ class Prompt:
             raise ValueError(f"span ({content}, {start}, {length}) has a negative start or length")
         if length == 0:
             return
-        if self.starts and self.contents[-1] == content:
-            if self.offsets[-1] + self.num_tokens - self.starts[-1] == start:
-                self.num_tokens += length
-                return
+        continues = bool(self.starts) and self.contents[-1] == content
+        if continues and self.offsets[-1] + self.num_tokens - self.starts[-1] == start:
+            self.num_tokens += length
+            return
         self.starts.append(self.num_tokens)
         self.contents.append(content)
         self.offsets.append(start)
@@ -56,7 +56,9 @@ class Prompt:
         ends = [*self.starts[1:], self.num_tokens]
         return [
             (content, offset, end - start)
-            for content, offset, start, end in zip(self.contents, self.offsets, self.starts, ends, strict=True)
+            for content, offset, start, end in zip(
+                self.contents, self.offsets, self.starts, ends, strict=True
+            )
         ]
 
     def span_at(self, position: int) -> int:
