@@ -15,7 +15,7 @@ GENERATED = frozenset({"build", "dist", "results", "__pycache__"})
 
 
 def project_files(suffix: str, root: Path = ROOT) -> list[Path]:
-    """All files of this suffix, relative to the root; without hidden and generated folders and environments."""
+    """All files of this suffix, relative to the root; no hidden or generated folders, no environments."""
     return sorted(path.relative_to(root) for path in _walk(root) if path.suffix == suffix)
 
 
