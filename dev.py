@@ -129,8 +129,8 @@ def install(extra: str) -> None:
     """Install the project in editable form, in the pinned versions."""
     project = f".[{extra}]" if extra else "."
     print("installing into .venv (a few minutes the first time)", flush=True)
-    pip = [PYTHON, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command = [*pip, "install", "--editable", project, "--constraint", CONSTRAINTS]
+    pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command = [*pip, "install", "--editable", project, "--constraint", str(CONSTRAINTS)]
     if subprocess.run(command, cwd=ROOT).returncode != 0:
         fail("pip could not install the requirements (see above); the first time it needs a network")
 
