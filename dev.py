@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if command not in ("demo", "check", "setup"):
         fail(f"{command!r} is no command; choose demo, check, setup (see --help)")
-    set_up("" if command == "demo" else "dev")
+    set_up(None if command == "demo" else "dev")
     if command == "demo":
         return run("llmsim", "run", "scenarios/agent.yaml", *extra)
     return check(extra) if command == "check" else 0
@@ -69,8 +69,8 @@ def run(tool: str, *arguments: str) -> int:
         raise
 
 
-def set_up(extra: str) -> None:
-    """Install the project with this extra ("" for none), unless that was done for these very requirements.
+def set_up(extra: str | None) -> None:
+    """Install the project, with this extra if any, unless that was done for these very requirements.
 
     The `dev` extra comes on top of the plain installation, so its stamp stands for both.
     """
@@ -84,14 +84,14 @@ def set_up(extra: str) -> None:
     stamp(extra).write_text(key)
 
 
-def stamp(extra: str) -> Path:
+def stamp(extra: str | None) -> Path:
     """Where the requirements that were last installed with this extra are noted."""
     return VENV / f"llmsim-{extra or 'run'}.stamp"
 
 
-def stamped(extra: str) -> str:
-    """The requirements that were last installed with this extra, as a key; empty if none were."""
-    return stamp(extra).read_text() if stamp(extra).exists() else ""
+def stamped(extra: str | None) -> str | None:
+    """The key of the requirements that were last installed with this extra; None where none were."""
+    return stamp(extra).read_text() if stamp(extra).exists() else None
 
 
 def requirements_key() -> str:
@@ -125,7 +125,7 @@ def python_runs(code: str) -> bool:
     return PYTHON.exists() and subprocess.run([PYTHON, "-c", code], capture_output=True).returncode == 0
 
 
-def install(extra: str) -> None:
+def install(extra: str | None) -> None:
     """Install the project in editable form, in the pinned versions."""
     project = f".[{extra}]" if extra else "."
     print("installing into .venv (a few minutes the first time)", flush=True)
