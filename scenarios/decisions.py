@@ -150,7 +150,7 @@ class VllmDecisions:
         number = plan.batch_number
         if number is None:
             return []
-        return [s for s in self.core.batch.members() if s.joined < number] + plan.detached
+        return [s for s in self.core.batch.members() if s.joined < number] + list(plan.detached)
 
     def _deliver(self, plan: StepPlan | None) -> list[str]:
         """The fake model's output of a step; returns who finished."""

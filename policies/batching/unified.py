@@ -16,7 +16,7 @@ class Unified:
     def compose(self, step: StepBuilder) -> None:
         """Running sequences in order of admission, then the waiting queue until something blocks it."""
         serve_running(step)
-        if step.plan.preempted:
+        if step.preempted:
             step.block(Blocked.MEMORY)
         elif step.next_waiting() is not None:
             ran = step.plan.num_decodes > 0 or bool(step.rows)

@@ -25,6 +25,8 @@ class StepBuilder:
         self.config = core.config
         self.plan = StepPlan(-1, 0)
         self.rows: dict[Sequence, Row] = {}
+        self.admitted: list[Admission] = []
+        self.preempted: list[Preemption] = []
         self.budget = 0
         self.prefill_budget: int | None = None
         self.request_limit: int | None = None
@@ -33,7 +35,12 @@ class StepBuilder:
     def begin(self, plan: StepPlan) -> None:
         """Start a new step."""
         self.plan = plan
-        self.rows = {}
+        if self.rows:
+            self.rows = {}
+        if self.admitted:
+            self.admitted = []
+        if self.preempted:
+            self.preempted = []
         self.budget = self.config.max_num_batched_tokens
         chunk_size, core = self.core.policies.chunk_size, self.core
         self.prefill_budget = chunk_size.step_tokens(core)
@@ -98,7 +105,7 @@ class StepBuilder:
             self._cross(batch.crossing())
             if not core.in_flight:
                 for sequence in batch.filling():
-                    cache.enter(sequence, batch.planned - sequence.base + 1)
+                    cache.enter_filled(sequence, batch.planned - sequence.base + 1)
         if batch.size:
             self._note_batch()
         return True
@@ -111,8 +118,8 @@ class StepBuilder:
         ids = cache.take(len(crossing), None, "decode")
         computed = self.core.batch.planned
         for sequence, block in zip(crossing, ids, strict=True):
-            if sequence.private and cache.caching:
-                cache.enter(sequence, computed - sequence.base)
+            if sequence.private:
+                cache.enter_filled(sequence, computed - sequence.base)
             sequence.private.append(block)
 
     def _decode_merged(self, wants: list[tuple[Sequence, int]]) -> None:
@@ -130,7 +137,7 @@ class StepBuilder:
             if sequence in crossing:
                 self._cross([sequence])
             if sequence in filling:
-                core.kv_cache.enter(sequence, batch.planned - sequence.base + 1)
+                core.kv_cache.enter_filled(sequence, batch.planned - sequence.base + 1)
 
     def _note_batch(self) -> None:
         batch, plan = self.core.batch, self.plan
@@ -191,7 +198,7 @@ class StepBuilder:
         victim.record.num_preemptions += 1
         core.policies.preemption.put_back(core.waiting, victim, core.policies.scheduling)
         reason = "prefill" if by.is_prefilling else "decode"
-        self.plan.preempted.append(Preemption(victim, by, num_blocks, reason))
+        self.preempted.append(Preemption(victim, by, num_blocks, reason))
 
     # Waiting sequences
 
@@ -214,7 +221,7 @@ class StepBuilder:
             return Blocked.MEMORY
         first = core.waiting.pop_first()
         assert first is sequence, (first, sequence)
-        self.plan.admitted.append(Admission(sequence, hit, sequence.state is State.PREEMPTED))
+        self.admitted.append(Admission(sequence, hit, sequence.state is State.PREEMPTED))
         cache.acquire(sequence, match)
         sequence.computed = hit
         core.put_in(sequence)

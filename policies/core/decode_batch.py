@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from heapq import heapify, heappop, heappush
 
+from .plan import Gap
 from .sequence import Sequence
 
 
@@ -117,14 +118,14 @@ class DecodeBatch:
             heappop(heap)
         return self.planned - heap[0][0] if heap else 0
 
-    def commit(self, now_ns: int, num_members: int) -> list[tuple[int, int, Sequence | None]]:
+    def commit(self, now_ns: int, num_members: int) -> list[Gap]:
         """Commit the oldest step in flight, of which `num_members` are members still.
 
         Returns the gaps since their last tokens as (ns, members, the member if it stands for itself).
         """
         self.committed += 1
         gap = now_ns - self.last_commit_ns
-        gaps: list[tuple[int, int, Sequence | None]] = []
+        gaps: list[Gap] = []
         fresh = self._fresh
         if fresh:
             for sequence in fresh:

@@ -11,12 +11,13 @@ Up to `config.depth` plans may be in flight; they are committed in the order in 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 from .builder import StepBuilder
 from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
 from .kv_cache import KVCache
-from .plan import Row, StepEvents, StepPlan, StepResult
+from .plan import Gap, Row, StepEvents, StepPlan, StepResult
 from .records import RequestRecord, Status
 from .request import Request
 from .sequence import Sequence, State
@@ -148,11 +149,15 @@ class EngineCore:
         if plan.batch_number is not None:
             for sequence in self.batch.ending():
                 self.leave_batch(sequence)
-        plan.left, self._left = self._left, []
+        if self._left:
+            plan.left, self._left = self._left, []
         if cache.evictions:
             plan.evictions, cache.evictions = cache.evictions, []
-        if plan.admitted:
+        if builder.admitted:
+            plan.admitted = builder.admitted
             self._note_admissions(plan)
+        if builder.preempted:
+            plan.preempted = builder.preempted
         self._waits.settle(self.waiting, plan.blocked)
         plan.num_running = len(self.running)
         plan.num_waiting = len(self.waiting)
@@ -165,23 +170,13 @@ class EngineCore:
         oldest = self.in_flight.popleft()
         assert oldest is plan, "plans are committed in the order in which they were made"
         self.now_ns = now_ns
-        events = StepEvents([], [], 0)
+        events = StepEvents()
         if result.tokens is not None:
-            for request_id, tokens in result.tokens.items():
-                if request_id in self.sequences:
-                    self.sequences[request_id].stream.push(tokens)
+            self._learn(result.tokens)
         if plan.batch_number is not None:
-            events.gaps += self.batch.commit(now_ns, plan.num_decodes - len(plan.detached))
-        stopped = {request_id for request_id in result.stopped if request_id in self.sequences}
-        ended: list[Sequence] = []
-        if plan.rows or plan.detached:
-            ended = self._deliver(plan, result, stopped, events)
-        ended += [s for s in map(self.sequences.__getitem__, stopped) if s not in ended]
-        if len(ended) > 1:
-            ended.sort(key=lambda s: s.admission)
-        for sequence in ended:
-            self._end(sequence, Status.FINISHED)
-        events.finished = ended
+            events.gaps = self.batch.commit(now_ns, plan.num_decodes - len(plan.detached))
+        if plan.rows or plan.detached or result.stopped:
+            events.finished = self._finish(plan, result, events)
         return events
 
     # Changes of state that the builder shares
@@ -208,18 +203,19 @@ class EngineCore:
             if not pending:
                 break
             if plan.batch_number is not None:
-                plan.detached.append(sequence)
+                plan.detached = [*plan.detached, sequence]
                 pending -= 1
 
     # Inside a step
 
     def _apply_rows(self, plan: StepPlan, rows: dict[Sequence, Row]) -> None:
         """Advance the sequences scheduled one by one; those with a steady decode ahead join the batch."""
-        plan.rows = list(rows.values())
-        if len(plan.rows) > 1:
-            plan.rows.sort(key=lambda row: row.sequence.admission)
+        ordered = list(rows.values())
+        if len(ordered) > 1:
+            ordered.sort(key=lambda row: row.sequence.admission)
+        plan.rows, joined = ordered, []
         speculates = self.config.num_speculative_tokens > 0
-        for row in plan.rows:
+        for row in ordered:
             sequence = row.sequence
             sequence.computed += row.num_tokens
             known = sequence.num_tokens + sequence.in_flight
@@ -234,7 +230,9 @@ class EngineCore:
                 if not speculates and known + 1 < sequence.end:
                     del self.loose[sequence.admission]
                     self.batch.join(sequence)
-                    plan.joined.append(sequence)
+                    joined.append(sequence)
+        if joined:
+            plan.joined = joined
 
     def _note_admissions(self, plan: StepPlan) -> None:
         for sequence, num_cached_tokens, resumed in plan.admitted:
@@ -244,35 +242,54 @@ class EngineCore:
                 record.cached_tokens = num_cached_tokens
                 self._waits.admitted(sequence, plan.now_ns)
 
-    def _deliver(self, plan: StepPlan, result: StepResult, stopped: set[str], events: StepEvents) -> list[Sequence]:
-        """Tokens of the sequences that the plan scheduled one by one; returns those that end with theirs."""
+    def _learn(self, tokens: Mapping[str, list[int]]) -> None:
+        """Append literal output tokens."""
+        for request_id, new in tokens.items():
+            if request_id in self.sequences:
+                self.sequences[request_id].stream.push(new)
+
+    def _finish(self, plan: StepPlan, result: StepResult, events: StepEvents) -> list[Sequence]:
+        """Deliver what a plan scheduled one by one; end what is done, in order of admission."""
+        ended = self._deliver(plan, result, events) if plan.rows or plan.detached else []
+        for request_id in result.stopped:
+            sequence = self.sequences.get(request_id)
+            if sequence is not None and sequence not in ended:
+                ended.append(sequence)
+        if len(ended) > 1:
+            ended.sort(key=lambda sequence: sequence.admission)
+        for sequence in ended:
+            self._end(sequence, Status.FINISHED)
+        return ended
+
+    def _deliver(self, plan: StepPlan, result: StepResult, events: StepEvents) -> list[Sequence]:
+        """Tokens of the sequences that the plan scheduled one by one; returns those that end with theirs by length."""
         work: list[tuple[Sequence, Row | None]] = [(row.sequence, row) for row in plan.rows if row.samples]
         if plan.detached:
             work += [(sequence, None) for sequence in plan.detached]
             work.sort(key=lambda item: item[0].admission)
-        ended = []
+        ended, gaps = [], list(events.gaps)
         for sequence, row in work:
             if sequence.state is State.ENDED:
                 continue
             accepted = self._verify(sequence, row, result) if row and row.num_drafts else 0
             events.num_accepted += accepted
             sequence.in_flight -= 1
+            self._stamp(sequence, gaps)
             if sequence.in_batch:
-                self._stamp(sequence, events)
                 continue
             sequence.num_tokens += 1 + accepted
-            self._stamp(sequence, events)
             self._enter_delivered(sequence, row)
             if sequence.num_tokens >= sequence.end:
                 ended.append(sequence)
             elif sequence.state is State.RUNNING:
                 sequence.drafts = self.config.num_speculative_tokens
+        events.gaps = gaps
         return ended
 
     def _verify(self, sequence: Sequence, row: Row, result: StepResult) -> int:
         """Roll back the drafts that were not accepted; returns how many were."""
         left = sequence.end - sequence.num_tokens - 1
-        accepted = min(result.accepted.get(sequence.id, 0), row.num_drafts, left)
+        accepted = min((result.accepted or {}).get(sequence.id, 0), row.num_drafts, left)
         sequence.num_verified += 1
         sequence.computed -= row.num_drafts - accepted
         return accepted
@@ -282,13 +299,14 @@ class EngineCore:
         if sequence.state is State.RUNNING and (self.config.depth > 1 or (row and row.num_drafts)):
             self.kv_cache.enter(sequence, sequence.computed - sequence.in_flight)
 
-    def _stamp(self, sequence: Sequence, events: StepEvents) -> None:
+    def _stamp(self, sequence: Sequence, gaps: list[Gap]) -> None:
+        """Note the time of a sequence's new output chunk."""
         record, now_ns = sequence.record, self.now_ns
         if record.first_token_ns is None:
             record.first_token_ns = now_ns
         else:
             gap = now_ns - sequence.last_token_ns
-            events.gaps.append((gap, 1, sequence))
+            gaps.append((gap, 1, sequence))
             if record.max_gap_ns is None or gap > record.max_gap_ns:
                 record.max_gap_ns = gap
         sequence.last_token_ns = now_ns

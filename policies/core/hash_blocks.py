@@ -159,11 +159,7 @@ class HashBlocks:
         lease = leases[-1] if leases else None
         node = lease.run.node if lease else self._root
         while ids:
-            if lease and not node.children and len(node.runs) == 1 and lease.run.num_users == 1:
-                lease.run.ids += ids  # alone at the end of a branch: grow in place
-                node.length += len(ids)
-                node.stream = stream  # it agrees with the one before as far as that went
-                lease.num_blocks += len(ids)
+            if lease and self.grow(lease, stream, ids):
                 return
             key = stream.block_key(start * size, (start + 1) * size)
             child = node.children.get(key)
@@ -180,6 +176,18 @@ class HashBlocks:
             lease, node = Lease(run, len(taken)), child
             leases.append(lease)
             start += len(taken)
+
+    def grow(self, lease: Lease, stream: TokenStream, ids: list[int]) -> bool:
+        """Enter `ids` by lengthening the lease's run in place; False where it is shared or not the end of a branch."""
+        run = lease.run
+        node = run.node
+        if run.num_users > 1 or node.children or len(node.runs) > 1:
+            return False
+        run.ids += ids
+        node.length += len(ids)
+        node.stream = stream  # it agrees with the one before as far as that went
+        lease.num_blocks += len(ids)
+        return True
 
     def release(self, leases: list[Lease]) -> None:
         """Give the leases up, deepest block first; runs that nobody uses any more become evictable."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .estimator import StepShape
 from .kv_cache import Eviction
 from .records import Blocked
 from .sequence import Sequence
+
+Gap = tuple[int, int, Sequence | None]
+"""Time since the last output chunk in ns, how many requests, the request if it stands for itself."""
 
 
 class Row:
@@ -58,7 +61,7 @@ class StepPlan:
 
     step: int
     now_ns: int
-    rows: list[Row] = field(default_factory=list)
+    rows: Items[Row] = ()
     """Sequences outside the decode batch, in order of admission."""
     batch_number: int | None = None
     """Which step of the decode batch this is; None: the batch is not part of it."""
@@ -69,15 +72,15 @@ class StepPlan:
     max_decode_context: int = 0
     num_prefill_tokens: int = 0
     num_drafts: int = 0
-    admitted: list[Admission] = field(default_factory=list)
-    preempted: list[Preemption] = field(default_factory=list)
-    joined: list[Sequence] = field(default_factory=list)
+    admitted: Items[Admission] = ()
+    preempted: Items[Preemption] = ()
+    joined: Items[Sequence] = ()
     """Members of the decode batch from the next step on."""
-    left: list[Sequence] = field(default_factory=list)
+    left: Items[Sequence] = ()
     """Members that left the batch since the plan before, and those that end with this one."""
-    detached: list[Sequence] = field(default_factory=list)
+    detached: Items[Sequence] = ()
     """Of the `num_decodes`, those that have left the batch since: their token is delivered one by one."""
-    evictions: list[Eviction] = field(default_factory=list)
+    evictions: Items[Eviction] = ()
     blocked: Blocked | None = None
     """What kept the first waiting sequence out."""
     num_running: int = 0
@@ -141,7 +144,7 @@ class StepResult:
     """Device time."""
     stopped: Items[str] = ()
     """Requests whose token of this step was their last (EOS or a stop), before `max_tokens`."""
-    accepted: Mapping[str, int] = field(default_factory=dict)
+    accepted: Mapping[str, int] | None = None
     """Accepted draft tokens by request."""
     tokens: Mapping[str, list[int]] | None = None
     """Literal tokens by request; None: the requests' own output content."""
@@ -151,8 +154,7 @@ class StepResult:
 class StepEvents:
     """What a commit set off."""
 
-    finished: list[Sequence]
+    finished: Items[Sequence] = ()
     """In the order in which their blocks were freed."""
-    gaps: list[tuple[int, int, Sequence | None]]
-    """Time since the last output chunk: ns, how many requests, the request if it stands for itself."""
-    num_accepted: int
+    gaps: Items[Gap] = ()
+    num_accepted: int = 0
