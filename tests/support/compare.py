@@ -11,8 +11,7 @@ def first_difference(
 ) -> str | None:
     """The first step and key in which the logs differ, with both values; None if they agree.
 
-    Only the keys of a wanted line count. A log that ends early or late differs at the first line that is missing
-    or too much.
+    Only the keys of a wanted line count. A log that ends early or late differs there.
     """
     for want, got in zip(want_lines, got_lines, strict=False):
         for key, value in want.items():

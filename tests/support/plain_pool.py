@@ -1,4 +1,4 @@
-"""The KV memory of the plain scheduler: one object a block, one free queue, one map from content to blocks."""
+"""The KV memory of the plain scheduler: an object a block, a free queue, a map from content to blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class ContentKeys:
-    """Numbers the prefixes: two prefixes of full blocks get the same number exactly if their tokens are equal."""
+    """Numbers the prefixes of full blocks: two get the same number exactly if their tokens are equal."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int | None, tuple[int, ...]], int] = {}
@@ -30,7 +30,7 @@ class Block:
 
 
 class PlainPool:
-    """Every block is in use (`ref_count > 0`) or in the free queue; a free block may still be found by its key."""
+    """A block is in use (`ref_count > 0`) or in the free queue, where it may still be found by its key."""
 
     def __init__(self, num_blocks: int) -> None:
         """`num_blocks` counts the null block, which is never handed out."""

@@ -79,7 +79,7 @@ class PlainStep:
 
     budget: int
     threshold: int | None  # the most tokens that one request may get
-    num_running: int = 0  # running requests that were scheduled, and those of them still in their prefill
+    num_running: int = 0  # running requests that were scheduled, and those of them that got a prefill chunk
     num_running_chunks: int = 0
     scheduled: dict[PlainRequest, int] = field(default_factory=dict)
     drafts: dict[PlainRequest, int] = field(default_factory=dict)

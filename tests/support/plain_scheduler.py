@@ -12,7 +12,7 @@ from .plain_request import PlainRequest, PlainStep
 
 
 class PlainScheduler:
-    """Decides step by step; `seen` counts the rarer things that happened, so that tests know what they covered."""
+    """Decides step by step; `seen` counts the rarer things that happened, to tell what a case covers."""
 
     def __init__(self, config: dict[str, Any], seen: Counter[str]) -> None:
         self.seen = seen
@@ -65,7 +65,9 @@ class PlainScheduler:
             if request.status == "running":
                 self._extend(step, request, num_tokens)
                 index += 1
-            elif not self.is_priority:
+            elif self.is_priority:
+                self.seen["other requests go on after a self-preemption"] += index < len(self.running)
+            else:
                 return
 
     def _wanted_running(self, step: PlainStep, request: PlainRequest) -> int:
@@ -84,9 +86,10 @@ class PlainScheduler:
         if request.drafts > 0:
             num_drafts = max(0, request.computed + num_tokens - len(request.tokens))
             self.seen["drafts clipped"] += num_drafts < request.drafts
+        # Only a request whose last step sampled nothing carries no drafts: its prefill goes on or ends here.
+        step.num_running_chunks += request.drafts == 0
         self.memory.place(request, num_tokens)
         step.give(request, num_tokens, num_drafts)
-        step.num_running_chunks += request.computed + num_tokens < len(request.tokens)
         request.drafts = 0
 
     def _make_room(self, step: PlainStep, request: PlainRequest, num_tokens: int) -> int:
@@ -94,7 +97,11 @@ class PlainScheduler:
         num_taken_back = 0
         while request.status == "running" and not self.memory.fits_running(request, num_tokens):
             victim = max(self.running, key=lambda r: r.order) if self.is_priority else self.running[-1]
-            num_taken_back += self._preempt(step, victim)
+            is_before = self.running.index(victim) < self.running.index(request)
+            was_scheduled = self._preempt(step, victim)
+            num_taken_back += was_scheduled
+            self.seen["victim scheduled earlier in the step"] += was_scheduled
+            self.seen["victim skipped earlier in the step"] += is_before and not was_scheduled
         return num_taken_back
 
     def _preempt(self, step: PlainStep, victim: PlainRequest) -> bool:
@@ -107,9 +114,7 @@ class PlainScheduler:
         else:
             self.waiting.insert(0, victim)
         step.preempted.append(victim)
-        was_scheduled = step.take_back(victim)
-        self.seen["victim scheduled earlier in the step"] += was_scheduled
-        return was_scheduled
+        return step.take_back(victim)
 
     def _schedule_waiting(self, step: PlainStep) -> None:
         step.num_running = len(step.scheduled)

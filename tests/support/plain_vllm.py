@@ -87,7 +87,7 @@ class PlainRun:
             self.hits += sum(step.new.values())
 
     def _process_oldest(self) -> dict[str, Any]:
-        """Process the outputs that are due: of this step, or with asynchronous scheduling of the one before."""
+        """Process the outputs that are due: of this step, or of the last one (asynchronous scheduling)."""
         if len(self.in_flight) <= self.scheduler.is_async:
             self.has_news = False
             return {"finished": []}
