@@ -1,6 +1,6 @@
 """The analytic cost model: a step's kernels on the roofline of a GPU that nobody has to own.
 
-Times are integers throughout (ticks.py), so that a stretch of steps priced at once equals the same steps priced
+Times are integers throughout (see ticks.py): a stretch of steps priced at once equals the same steps priced
 one by one, to the nanosecond.
 """
 
@@ -40,8 +40,9 @@ class AnalyticCostModel:
     """Prices steps of `model` on `tensor_parallel` GPUs by their data sheet. A StepTimeEstimator.
 
     What depends on a step's number of tokens, or of rows, is priced once for each number and remembered;
-    attention is linear in what it reads and computes. An empty step costs no device time, but the host's time for
-    a step: a loop that finds nothing to run has still looked. ValueError where the model cannot run on such GPUs.
+    attention is linear in what it reads and computes. An empty step costs no device time, but the host's time
+    for a step: a loop that finds nothing to run has still looked. ValueError where the model and the GPUs do
+    not go together.
     """
 
     def __init__(
@@ -89,6 +90,8 @@ class AnalyticCostModel:
         assert num_decodes > 0, f"a stretch of {num_decodes} decodes"
         context = context_tokens + num_decodes * np.arange(num_steps, dtype=np.int64)
         lines = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
+        steepest = max(lines.reading_slope, lines.multiplying_slope)
+        assert lines.reading + (context_tokens + num_decodes * num_steps) * steepest < 2**63, "beyond int64"
         read = lines.reading + context * lines.reading_slope
         multiply = lines.multiplying + context * lines.multiplying_slope
         host_ns = self._host_step_ns + num_decodes * self._host_request_ns
