@@ -21,7 +21,9 @@ PERFECT = Efficiencies(
 def every_cost_model():
     models = [specs.model(name) for name in specs.model_names()]
     models.append(dataclasses.replace(LLAMA, name="llama-fp8", dtype="fp8", qk_norm=True))
-    for gpu in map(specs.gpu, specs.gpu_names()):
+    gpus_to_try = [specs.gpu(name) for name in specs.gpu_names()]
+    gpus_to_try.append(dataclasses.replace(specs.gpu("a100-80g"), name="slow", bf16_flop_per_s=2e12))
+    for gpu in gpus_to_try:
         for model in models:
             if model.dtype == "fp8" and gpu.fp8_flop_per_s is None:
                 continue
@@ -144,6 +146,12 @@ def test_a_long_prefill_is_bound_by_flops_and_a_decode_by_bytes():
     decode = H100.step_cost(StepShape((), 1, 1000, 1000, 1, 0))
     assert prefill.compute_ns > 3 * prefill.memory_ns
     assert decode.memory_ns > 5 * decode.compute_ns
+
+
+def test_decode_attention_may_be_bound_by_flops():
+    slow = dataclasses.replace(specs.gpu("a100-80g"), bf16_flop_per_s=2e12)
+    shorter, longer = AnalyticCostModel(LLAMA, slow).decode_stretch(8, 80_000, 10_000, 2).device_ns.tolist()
+    assert longer - shorter == pytest.approx(8 * 4 * 4096 * 32 / (0.45 * 2e12) * 1e9, abs=1)
 
 
 def test_two_gpus_are_faster_but_not_twice():
