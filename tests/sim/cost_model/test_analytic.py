@@ -16,14 +16,14 @@ LLAMA = specs.model("llama-3.1-8b")
 PERFECT = Efficiencies(
     weights=1.0, kv=1.0, bf16=1.0, fp8=1.0, attention=1.0, kernel_gap_s=0.0, all_reduce_latency_s=0.0
 )
+SLOW_GPU = dataclasses.replace(specs.gpu("a100-80g"), name="slow", bf16_flop_per_s=2e12)
+FLOP_BOUND = AnalyticCostModel(LLAMA, SLOW_GPU)
 
 
 def every_cost_model():
     models = [specs.model(name) for name in specs.model_names()]
     models.append(dataclasses.replace(LLAMA, name="llama-fp8", dtype="fp8", qk_norm=True))
-    gpus_to_try = [specs.gpu(name) for name in specs.gpu_names()]
-    gpus_to_try.append(dataclasses.replace(specs.gpu("a100-80g"), name="slow", bf16_flop_per_s=2e12))
-    for gpu in gpus_to_try:
+    for gpu in [*map(specs.gpu, specs.gpu_names()), SLOW_GPU]:
         for model in models:
             if model.dtype == "fp8" and gpu.fp8_flop_per_s is None:
                 continue
@@ -68,7 +68,17 @@ def test_no_step_beats_its_floors(cost_model, shape):
 def test_a_step_is_the_sum_of_its_kernels(cost_model, shape):
     kernels = cost_model.transformer.step_kernels(shape)
     seconds = sum(kernel.num_launches * cost_model.roofline.launch_s(kernel) for kernel in kernels)
-    assert cost_model.step_cost(shape).device_ns == pytest.approx(seconds * 1e9, rel=1e-3, abs=1)
+    device_ns = cost_model.step_cost(shape).device_ns
+    assert device_ns == pytest.approx(seconds * 1e9, rel=1e-3, abs=1)
+    assert device_ns >= seconds * 1e9 * (1 - 1e-12)  # rounded up, never down
+
+
+@given(st.integers(1, 64), st.integers(1, 1000))
+def test_decodes_bound_by_flops_are_rounded_up_too(num_decodes, mean_context):
+    shape = StepShape((), num_decodes, num_decodes * mean_context, mean_context, num_decodes, 0)
+    kernels = FLOP_BOUND.transformer.step_kernels(shape)
+    seconds = sum(kernel.num_launches * FLOP_BOUND.roofline.launch_s(kernel) for kernel in kernels)
+    assert FLOP_BOUND.step_cost(shape).device_ns >= seconds * 1e9 * (1 - 1e-12)
 
 
 @given(cost_models, shapes())
@@ -149,8 +159,7 @@ def test_a_long_prefill_is_bound_by_flops_and_a_decode_by_bytes():
 
 
 def test_decode_attention_may_be_bound_by_flops():
-    slow = dataclasses.replace(specs.gpu("a100-80g"), bf16_flop_per_s=2e12)
-    shorter, longer = AnalyticCostModel(LLAMA, slow).decode_stretch(8, 80_000, 10_000, 2).device_ns.tolist()
+    shorter, longer = FLOP_BOUND.decode_stretch(8, 80_000, 10_000, 2).device_ns.tolist()
     assert longer - shorter == pytest.approx(8 * 4 * 4096 * 32 / (0.45 * 2e12) * 1e9, abs=1)
 
 
