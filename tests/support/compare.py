@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def first_difference(
-    want_lines: Sequence[Mapping[str, Any]], got_lines: Sequence[Mapping[str, Any]]
-) -> str | None:
+def first_difference(want_lines: Sequence[Mapping[str, Any]], got_lines: Sequence[Mapping[str, Any]]) -> str | None:
     """The first step and key in which the logs differ, with both values; None if they agree.
 
     Only the keys of a wanted line count. A log that ends early or late differs there.
@@ -22,9 +20,7 @@ def first_difference(
     return _length_difference(want_lines, got_lines)
 
 
-def _length_difference(
-    want_lines: Sequence[Mapping[str, Any]], got_lines: Sequence[Mapping[str, Any]]
-) -> str | None:
+def _length_difference(want_lines: Sequence[Mapping[str, Any]], got_lines: Sequence[Mapping[str, Any]]) -> str | None:
     num_want, num_got = len(want_lines), len(got_lines)
     if num_want > num_got:
         return f"step {want_lines[num_got]['step']}: want {num_want} lines, the log ends after {num_got}"

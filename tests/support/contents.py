@@ -22,9 +22,7 @@ class Text:
         return request if self.are_outputs_unique else request | {"output_token_ids": self.outputs}
 
 
-def random_text(
-    rng: Random, earlier: Sequence[Text], index: int, lengths: tuple[int, int], alphabet: int
-) -> Text:
+def random_text(rng: Random, earlier: Sequence[Text], index: int, lengths: tuple[int, int], alphabet: int) -> Text:
     """The content of the request at `index`; `lengths` are the most prompt and the exact output tokens."""
     num_prompt, num_output = lengths
     source = rng.choice(earlier) if earlier else Text(_fresh(rng, num_prompt, alphabet), [], False)

@@ -18,10 +18,7 @@ def test_a_difference_names_step_key_and_both_values() -> None:
 
 def test_only_the_keys_of_the_wanted_line_count() -> None:
     assert first_difference([LINE], [LINE | {"prefix_hits": 1}]) is None
-    assert (
-        first_difference([LINE | {"prefix_hits": 1}], [LINE])
-        == "step 4: prefix_hits: want 1, got no such key"
-    )
+    assert first_difference([LINE | {"prefix_hits": 1}], [LINE]) == "step 4: prefix_hits: want 1, got no such key"
 
 
 def test_a_log_that_ends_early_or_late_differs() -> None:
