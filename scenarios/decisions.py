@@ -73,7 +73,11 @@ def vllm_core(config: Mapping[str, Any]) -> EngineCore:
 class VllmDecisions:
     """One case under way: the core, a fake model that says the case's tokens, and the steps' outputs in flight."""
 
+    literal = True
+    """Whether outputs are delivered as tokens; else they are the requests' output content."""
+
     def __init__(self, case: Mapping[str, Any]) -> None:
+        self.case = case
         self.core = vllm_core(case["config"])
         self._requests: list[Mapping[str, Any]] = sorted(case["requests"], key=lambda r: r["arrival_step"])
         self._outputs = {r["id"]: _output_tokens(r, i) for i, r in enumerate(case["requests"])}
@@ -98,15 +102,17 @@ class VllmDecisions:
             step += 1
 
     def _add(self, request: Mapping[str, Any]) -> None:
-        prompt = Prompt.of_tokens(request["prompt_token_ids"])
+        prompt, output_content = self._content(request)
         arrival, output_len = request["arrival_step"], request["output_len"]
-        made = Request(
-            request["id"], arrival, prompt, output_len, output_content=-1, priority=request.get("priority", 0)
-        )
+        made = Request(request["id"], arrival, prompt, output_len, output_content, priority=request.get("priority", 0))
         reason = self.core.refusal(made)
         if reason is not None:
             raise ValueError(f"request {made.id}: {reason}")
         self.core.add_request(made, arrival)
+
+    def _content(self, request: Mapping[str, Any]) -> tuple[Prompt, int]:
+        """Prompt and output content of a case's request: literal tokens."""
+        return Prompt.of_tokens(request["prompt_token_ids"]), -1
 
     def _step(self, step: int) -> Line:
         core = self.core
@@ -166,7 +172,8 @@ class VllmDecisions:
                     count = self._accepted(row.sequence, row.num_drafts)
                     accepted[row.sequence.id] = count
                 tokens[row.sequence.id] = self._next_tokens(row.sequence, 1 + count)
-        events = self.core.commit_step(plan, StepResult(0, accepted=accepted, tokens=tokens), self.core.now_ns)
+        result = StepResult(0, accepted=accepted, tokens=tokens if self.literal else None)
+        events = self.core.commit_step(plan, result, self.core.now_ns)
         self._just_finished = bool(events.finished)
         return [sequence.id for sequence in events.finished]
 

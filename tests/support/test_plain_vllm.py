@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmsim.tests.support.compare import first_difference
+from llmsim.scenarios.log_comparison import first_difference
 from llmsim.tests.support.golden import golden_case, golden_names
 from llmsim.tests.support.plain_vllm import decision_log
 

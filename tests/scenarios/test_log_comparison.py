@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmsim.tests.support.compare import first_difference
+from llmsim.scenarios.log_comparison import first_difference
 
 LINE = {"step": 4, "scheduled": {"a": 2}, "free_blocks": 3}
 
