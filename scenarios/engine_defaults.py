@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from .errors import ScenarioError
+from .preset_policies import resolve_policies
 from .schema import Scenario
 from .schema_engine import Engine
 
@@ -116,13 +117,13 @@ def _check(engine: ResolvedEngine, model_max_len: int, file: Path | None) -> Non
 
 
 def resolve(scenario: Scenario, gpu_memory_bytes: int, model_max_len: int) -> ResolvedEngine:
-    """The scenario's engine with all defaults, checked against its policies; raises ScenarioError."""
+    """The scenario's engine with all defaults, in agreement with its policies; raises ScenarioError."""
     file, gpu = scenario.source, scenario.hardware.gpu
     engine = resolve_engine(scenario.engine, gpu, gpu_memory_bytes, model_max_len, file)
-    chunk = scenario.policies.chunk_size
-    tokens = chunk.spec().get("tokens") if chunk else None
+    policies = resolve_policies(scenario)
+    tokens = policies["chunk_size"].get("tokens")
     cap = engine.max_num_batched_tokens
     if isinstance(tokens, int) and tokens > cap:
         message = f"{tokens} is out of range: at most engine.max_num_batched_tokens, {cap}"
         raise ScenarioError(file, "policies.chunk_size.tokens", message)
-    return engine
+    return replace(engine, scheduling_policy=str(policies["scheduling"]["name"]))

@@ -14,6 +14,7 @@ from .complaints import complaint
 from .engine_defaults import ResolvedEngine
 from .errors import ScenarioError
 from .overrides import apply_overrides
+from .preset_policies import resolve_policies
 from .schema import Scenario
 from .section import suggestion
 from .yaml_reading import read_yaml_mapping
@@ -59,7 +60,7 @@ def _check_names(scenario: Scenario) -> None:
     else:
         _check_known(scenario, "model", model, known_names.model_names())
     _check_known(scenario, "hardware.gpu", scenario.hardware.gpu, known_names.gpu_names())
-    for kind, spec in scenario.policies.given().items():
+    for kind, spec in resolve_policies(scenario).items():
         if wrong := known_names.policy_complaint(kind, spec):
             raise ScenarioError(file, f"policies.{kind}.{wrong.key}", wrong.message)
 
@@ -72,10 +73,10 @@ def _check_known(scenario: Scenario, key: str, name: str, known: Collection[str]
 def resolved(scenario: Scenario, engine: ResolvedEngine) -> dict[str, Any]:
     """The scenario as a mapping with every default explicit: it loads again and means the same.
 
-    Paths stay as given, relative to the original YAML's folder. Policies that the scenario does not name are
-    left to the preset, but for the scheduling policy, which the engine's key may have set.
+    Paths stay as given, relative to the original YAML's folder. The engine's `scheduling_policy` stands
+    among the policies, where it may be one that the engine does not know.
     """
     knobs = asdict(engine)
-    scheduling = {"scheduling": {"name": knobs.pop("scheduling_policy")}}
+    knobs.pop("scheduling_policy")
     whole = scenario.model_dump(mode="json")
-    return {**whole, "engine": knobs, "policies": scheduling | scenario.policies.given()}
+    return {**whole, "engine": knobs, "policies": resolve_policies(scenario)}

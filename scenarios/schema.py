@@ -110,17 +110,6 @@ class Scenario(Section):
         """A path that the YAML gives, which is relative to the YAML's folder."""
         return (self._source.parent if self._source else Path()) / relative
 
-    @model_validator(mode="after")
-    def _one_scheduling_policy(self) -> Self:
-        key, policy = self.engine.scheduling_policy, self.policies.scheduling
-        if key is not None and policy is not None and policy.name != key:
-            raise PydanticCustomError(
-                "precedence",
-                "policies.scheduling.name '{name}' and engine.scheduling_policy '{key}' differ; give one",
-                {"name": policy.name, "key": key},
-            )
-        return self
-
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario, for editors."""

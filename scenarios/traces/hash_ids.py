@@ -1,7 +1,8 @@
-"""Reads jsonl traces whose prompts are chains of block ids: `timestamp` in ms, lengths, `hash_ids`, `session`.
+"""Reads jsonl traces whose prompts are chains of block ids: `timestamp` in ms, lengths, `hash_ids`.
 
 A row's `hash_ids` holds ceil(input_length / block) ids, the last block partial; each id stands for a
-block's tokens together with all before it, so equal ids are equal prefixes. Other fields are left alone.
+block's tokens together with all before it, so equal ids are equal prefixes. A `session` is kept as a label;
+other fields are left alone.
 """
 
 from __future__ import annotations

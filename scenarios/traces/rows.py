@@ -14,7 +14,7 @@ _MAX_NS = 2**63 - 1
 
 
 class TraceRow(NamedTuple):
-    """A request as a trace tells it; one without prompt or output is still a row: it is refused, not dropped."""
+    """A request as a trace tells it; one without prompt or output is still a row, refused and counted."""
 
     time_ns: int
     """On the trace's own clock."""
