@@ -14,16 +14,17 @@ def resolve_policies(scenario: Scenario) -> PolicySpecs:
 
     vLLM's own: under fcfs the newest of the running gives way, under priority the least urgent.
     """
-    given = scenario.policies.given()
-    scheduling = given.get("scheduling") or {"name": scenario.engine.scheduling_policy or "fcfs"}
-    is_priority = scheduling["name"] == "priority"
     specs: PolicySpecs = {
-        "scheduling": scheduling,
-        "chunk_size": given.get("chunk_size") or _chunk_size_of_engine(scenario),
+        "scheduling": {"name": scenario.engine.scheduling_policy or "fcfs"},
+        "chunk_size": _chunk_size_of_engine(scenario),
         "eviction": {"name": "lru"},
-        "preemption": {"name": "least_urgent" if is_priority else "newest"},
+        "preemption": {"name": "newest"},
         "batching": {"name": "unified"},
-    } | given
+    }
+    given = scenario.policies.given()
+    specs.update(given)
+    if specs["scheduling"]["name"] == "priority" and "preemption" not in given:
+        specs["preemption"] = {"name": "least_urgent"}
     _check_precedence(scenario, specs)
     return specs
 
