@@ -6,6 +6,8 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import NamedTuple
 
+from ..policies.registry import PolicyError, check
+
 
 class Complaint(NamedTuple):
     """What the registry has against a policy: the key at fault (`name` or a parameter), and why."""
@@ -26,9 +28,8 @@ def gpu_names() -> Collection[str]:
 
 def policy_complaint(kind: str, spec: dict[str, object]) -> Complaint | None:
     """None where the registry knows the policy and its parameters; else what is wrong with them."""
-    registry = import_module("llmsim.policies.registry")
     try:
-        registry.check(kind, spec)
-    except registry.PolicyError as error:
-        return Complaint(str(error.key), str(error))
+        check(kind, spec)
+    except PolicyError as error:
+        return Complaint(error.key, str(error))
     return None

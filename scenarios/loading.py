@@ -33,7 +33,7 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     try:
         return scenario_from(raw, file)
     except ScenarioError as error:
-        if error.where not in set_paths:
+        if not any(f"{error.where}.".startswith(f"{path}.") for path in set_paths):
             raise
         raise ScenarioError(file, error.where, f"{error.message} (given by --set)") from None
 

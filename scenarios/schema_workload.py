@@ -110,8 +110,8 @@ class AgentSettings(Generated):
 
     @model_validator(mode="after")
     def _repositories_fit(self) -> Self:
-        if self.tenants * self.repositories > 10**7:
-            raise PydanticCustomError("range", "tenants x repositories is out of range: at most 10,000,000")
+        if self.tenants * self.repositories > 10**6:
+            raise PydanticCustomError("range", "tenants x repositories is out of range: at most 1,000,000")
         return self
 
 
