@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ...policies.core.request import Prompt
 from ..complaints import shown
+from ..content_ids import unique_prompt
 from ..errors import ScenarioError
-from ..workloads.content_ids import unique_prompt
 from .reading import read_lines
 from .rows import TraceRow, row_error
 

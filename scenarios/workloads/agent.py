@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from ...policies.core.request import Arrival, Prompt
+from ..content_ids import unique_prompt
 from ..schema_workload import AgentSettings
 from .arrivals import arrival_times
-from .content_ids import unique_prompt
 from .draws import zipf_ranks
 from .lengths import lengths
 from .request_making import make_arrival

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...policies.core.request import Arrival, Prompt
+from ..content_ids import unique_prompt
 from ..schema_workload import IndependentSettings
 from .arrivals import arrival_times
-from .content_ids import unique_prompt
 from .lengths import lengths
 from .request_making import make_arrival
 

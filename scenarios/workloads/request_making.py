@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from ...policies.core.request import Arrival, Output, Prompt, Request
+from ..content_ids import output_content
 from ..schema_workload import FactorMaxTokens, FixedMaxTokens
-from .content_ids import output_content
 from .lengths import max_tokens_for
 
 
