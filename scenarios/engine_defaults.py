@@ -49,9 +49,7 @@ def resolve_engine(
     """
     max_model_len = _or(engine.max_model_len, model_max_len)
     chunked = _or(engine.enable_chunked_prefill, True)
-    max_num_batched_tokens, max_num_seqs = _batch_limits(
-        engine, gpu_name, gpu_memory_bytes, max_model_len, chunked
-    )
+    max_num_batched_tokens, max_num_seqs = _batch_limits(engine, gpu_name, gpu_memory_bytes, max_model_len, chunked)
     resolved = ResolvedEngine(
         preset="vllm@0.33",
         max_num_batched_tokens=max_num_batched_tokens,

@@ -11,9 +11,7 @@ from .errors import ScenarioError
 from .yaml_reading import parse_yaml
 
 
-def apply_overrides(
-    raw: dict[str, Any], overrides: Iterable[str], file: Path
-) -> tuple[dict[str, Any], set[str]]:
+def apply_overrides(raw: dict[str, Any], overrides: Iterable[str], file: Path) -> tuple[dict[str, Any], set[str]]:
     """`raw` with each override in place (a copy), and the paths that were set; raises ScenarioError.
 
     Whether a path exists is for the schema to say: it knows the choices.
@@ -30,9 +28,7 @@ def _parsed(override: str) -> tuple[str, object]:
     path, equals, text = override.partition("=")
     path = path.strip()
     if not equals or not all(path.split(".")):
-        raise ScenarioError(
-            f"--set {override}", None, "write --set key.path=value, as in engine.max_num_seqs=64"
-        )
+        raise ScenarioError(f"--set {override}", None, "write --set key.path=value, as in engine.max_num_seqs=64")
     return path, parse_yaml(text, f"--set {override}")
 
 

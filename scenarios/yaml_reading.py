@@ -73,9 +73,7 @@ def parse_yaml(text: str, file: str | Path) -> object:
         raise ScenarioError(file, where, error.problem or error.context or "not YAML") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise ScenarioError(
-            file, f"line {line}", f"character {error.character!r} is not allowed in YAML"
-        ) from None
+        raise ScenarioError(file, f"line {line}", f"character {error.character!r} is not allowed in YAML") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
         raise ScenarioError(file, None, f"cannot be read: {error}") from None
 
@@ -93,9 +91,7 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
         raise ScenarioError(path, f"line {line}", f"byte 0x{raw[error.start]:02x} is not UTF-8") from None
     value = parse_yaml(text, path)
     if value is None:
-        raise ScenarioError(
-            path, None, "is empty; a scenario is a mapping with name, model, hardware, workload"
-        )
+        raise ScenarioError(path, None, "is empty; a scenario is a mapping with name, model, hardware, workload")
     if not isinstance(value, dict):
         raise ScenarioError(path, None, f"holds a {type(value).__name__}, not a mapping of keys")
     return value

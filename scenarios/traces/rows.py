@@ -37,9 +37,7 @@ def nanoseconds(value: object, unit_ns: int, path: Path, line: int, field: str) 
     else:
         raise row_error(path, line, field, f"must be a finite number, not {shown(value)}")
     if not 0 <= time_ns <= _MAX_NS:
-        raise row_error(
-            path, line, field, f"{shown(value)} is out of range: must be at least 0, within 292 years"
-        )
+        raise row_error(path, line, field, f"{shown(value)} is out of range: must be at least 0, within 292 years")
     return time_ns
 
 

@@ -25,9 +25,7 @@ class IndependentWorkload:
         times = arrival_times(asked.arrivals, asked.rate, seed)
         prompts = lengths(asked.prompt_tokens, seed, "prompt_tokens")
         outputs = lengths(asked.output_tokens, seed, "output_tokens")
-        for index, time_ns, prompt, output in zip(
-            range(asked.requests), times, prompts, outputs, strict=False
-        ):
+        for index, time_ns, prompt, output in zip(range(asked.requests), times, prompts, outputs, strict=False):
             content = Prompt(((unique_prompt(index), 0, prompt),))
             yield make_arrival(index, time_ns, content, output, asked.max_tokens)
 

@@ -123,9 +123,7 @@ def test_preset_fills_in_all_kinds_of_policy(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "override", ["engine.scheduling_policy=priority", "policies.scheduling.name=priority"]
-)
+@pytest.mark.parametrize("override", ["engine.scheduling_policy=priority", "policies.scheduling.name=priority"])
 def test_priority_brings_its_own_victim(tmp_path: Path, override: str) -> None:
     policies = policies_with(tmp_path, override)
     assert policies["scheduling"] == {"name": "priority"}
@@ -157,9 +155,7 @@ def test_threshold_of_the_engine_is_a_chunk_size(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_engine_key_and_policy_that_differ_are_an_error(
-    tmp_path: Path, overrides: list[str], where: str
-) -> None:
+def test_engine_key_and_policy_that_differ_are_an_error(tmp_path: Path, overrides: list[str], where: str) -> None:
     with pytest.raises(ScenarioError, match=where):
         load_scenario(write_scenario(tmp_path), overrides)
 

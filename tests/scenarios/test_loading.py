@@ -133,9 +133,7 @@ def test_there_are_shipped_scenarios() -> None:
         ),
     ],
 )
-def test_bad_value_is_one_line_with_key_value_and_what_would_be_right(
-    tmp_path: Path, override: str, says: str
-) -> None:
+def test_bad_value_is_one_line_with_key_value_and_what_would_be_right(tmp_path: Path, override: str, says: str) -> None:
     assert complaint(tmp_path, override) == says
 
 
@@ -150,9 +148,7 @@ def test_bad_value_is_one_line_with_key_value_and_what_would_be_right(
         ("workload.max_tokens={fixd: 3}", "workload.max_tokens.fixd", "fixed"),
     ],
 )
-def test_unknown_key_names_the_choices_and_the_likely_one(
-    tmp_path: Path, override: str, key: str, near: str
-) -> None:
+def test_unknown_key_names_the_choices_and_the_likely_one(tmp_path: Path, override: str, key: str, near: str) -> None:
     text = complaint(tmp_path, override)
     assert text.startswith(f"{key}: unknown key; did you mean '{near}'? choose ")
     assert near in text.split("choose ")[1].split(", ")

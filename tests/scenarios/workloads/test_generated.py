@@ -53,9 +53,7 @@ def test_same_seed_yields_the_same_requests_in_another_process() -> None:
         "print(digest(agents(7)), digest(independent(7, prompt_tokens=LOG_NORMAL)))"
     )
     environment = os.environ | {"PYTHONHASHSEED": "123", "PYTHONPATH": os.pathsep.join(sys.path)}
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert run.stdout.split() == [digest(agents(7)), digest(independent(7, prompt_tokens=LOG_NORMAL))]
 
 
@@ -70,10 +68,7 @@ def test_a_workload_can_be_played_again() -> None:
 
 def test_arrivals_do_not_move_when_lengths_tenants_or_limits_change() -> None:
     usual = times(agents())
-    assert (
-        times(agents(question_tokens=17, output_tokens=LOG_NORMAL, tenants=3, max_tokens={"fixed": 9}))
-        == usual
-    )
+    assert times(agents(question_tokens=17, output_tokens=LOG_NORMAL, tenants=3, max_tokens={"fixed": 9})) == usual
     assert times(independent(prompt_tokens=LOG_NORMAL)) == usual
 
 
@@ -87,9 +82,7 @@ def test_a_question_does_not_depend_on_the_rate_or_on_other_lengths() -> None:
     def questions(workload: Workload) -> list[int]:
         return [arrival.request.prompt.spans()[-1][2] for arrival in workload.arrivals()]
 
-    assert questions(agents(rate=1.0, system_tokens=LOG_NORMAL, output_tokens=3)) == questions(
-        agents(rate=9.0)
-    )
+    assert questions(agents(rate=1.0, system_tokens=LOG_NORMAL, output_tokens=3)) == questions(agents(rate=9.0))
 
 
 def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,9 +27,7 @@ def refuse_to_warn(text: str) -> None:
 def rows(*times: float, output: int = 5) -> str:
     """Hash-id rows at those milliseconds, each with its own content."""
     texts = (
-        json.dumps(
-            {"timestamp": time, "input_length": 20, "output_length": output, "hash_ids": [index, index]}
-        )
+        json.dumps({"timestamp": time, "input_length": 20, "output_length": output, "hash_ids": [index, index]})
         for index, time in enumerate(times)
     )
     return "\n".join(texts)
@@ -129,9 +127,7 @@ def test_row_without_output_is_refused_whatever_the_client_asks_for(tmp_path: Pa
 def test_playing_twice_yields_the_same_requests(tmp_path: Path) -> None:
     settings = TraceSettings(type="trace", path="unused", format="hash_ids")
     workload = TraceWorkload(settings, write_trace(tmp_path, rows(1, 2)), refuse_to_warn)
-    assert [repr(arrival) for arrival in workload.arrivals()] == [
-        repr(arrival) for arrival in workload.arrivals()
-    ]
+    assert [repr(arrival) for arrival in workload.arrivals()] == [repr(arrival) for arrival in workload.arrivals()]
     assert list(workload.on_finish("r000000", 5)) == []
 
 
@@ -145,18 +141,14 @@ def test_path_is_relative_to_the_scenarios_folder(tmp_path: Path, monkeypatch: p
     assert len(list(workload.arrivals())) == 1
 
 
-def test_missing_trace_says_what_its_path_is_relative_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_trace_says_what_its_path_is_relative_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     scenario_path = write_scenario(tmp_path / "here")
     overrides = ["workload={type: trace, format: hash_ids, path: trace}"]
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ScenarioError) as caught:
         build_workload(load_scenario(scenario_path, overrides), refuse_to_warn)
-    says = (
-        f"{scenario_path}: workload.path: there is no trace {tmp_path}/here/trace; paths are relative to the "
-    )
+    says = f"{scenario_path}: workload.path: there is no trace {tmp_path}/here/trace; paths are relative to the "
     assert str(caught.value) == says + "scenario's folder"
     write_trace(tmp_path, rows(1))
     with pytest.raises(ScenarioError, match=r"so write \.\./trace$"):
