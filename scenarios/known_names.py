@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from importlib import import_module
 from typing import NamedTuple
 
+from ..policies.core import specs
 from ..policies.registry import PolicyError, check
 
 
@@ -18,12 +18,12 @@ class Complaint(NamedTuple):
 
 def model_names() -> Collection[str]:
     """Names of the models that the catalogue holds."""
-    return tuple(import_module("llmsim.policies.core.specs").model_names())
+    return specs.model_names()
 
 
 def gpu_names() -> Collection[str]:
     """Names of the GPUs that the catalogue holds."""
-    return tuple(import_module("llmsim.policies.core.specs").gpu_names())
+    return specs.gpu_names()
 
 
 def policy_complaint(kind: str, spec: dict[str, object]) -> Complaint | None:

@@ -52,13 +52,9 @@ def scenario_from(raw: dict[str, Any], file: Path | None = None) -> Scenario:
 
 
 def _check_names(scenario: Scenario) -> None:
-    """Model, GPU and policies are known ones; a model may also be a config.json that exists."""
-    file, model = scenario.source, scenario.model
-    if model.endswith(".json"):
-        if not scenario.path_to(model).is_file():
-            raise ScenarioError(file, "model", f"there is no file {scenario.path_to(model)}")
-    else:
-        _check_known(scenario, "model", model, known_names.model_names())
+    """Model, GPU and policies are known ones."""
+    file = scenario.source
+    _check_known(scenario, "model", scenario.model, known_names.model_names())
     _check_known(scenario, "hardware.gpu", scenario.hardware.gpu, known_names.gpu_names())
     for kind, spec in resolve_policies(scenario).items():
         if wrong := known_names.policy_complaint(kind, spec):

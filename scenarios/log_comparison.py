@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+Line = Mapping[str, Any]
 
-def first_difference(want_lines: Sequence[Mapping[str, Any]], got_lines: Sequence[Mapping[str, Any]]) -> str | None:
+
+def first_difference(want_lines: Sequence[Line], got_lines: Iterable[Line]) -> str | None:
     """The first step and key in which the logs differ, with both values; None if they agree.
 
-    Only the keys of a wanted line count. A log that ends early or late differs there.
+    Only the keys of a wanted line count. A log that ends early or late differs there. `got_lines` is read no further
+    than the difference.
     """
-    for want, got in zip(want_lines, got_lines, strict=False):
+    got_lines = iter(got_lines)
+    for number, want in enumerate(want_lines):
+        got = next(got_lines, None)
+        if got is None:
+            return f"step {want['step']}: want {len(want_lines)} lines, the log ends after {number}"
         for key, value in want.items():
             if key not in got:
                 return f"step {want['step']}: {key}: want {value!r}, got no such key"
             if got[key] != value:
                 return f"step {want['step']}: {key}: want {value!r}, got {got[key]!r}"
-    return _length_difference(want_lines, got_lines)
+    return _surplus(len(want_lines), got_lines)
 
 
-def _length_difference(want_lines: Sequence[Mapping[str, Any]], got_lines: Sequence[Mapping[str, Any]]) -> str | None:
-    num_want, num_got = len(want_lines), len(got_lines)
-    if num_want > num_got:
-        return f"step {want_lines[num_got]['step']}: want {num_want} lines, the log ends after {num_got}"
-    if num_want < num_got:
-        return f"step {got_lines[num_want]['step']}: want {num_want} lines, the log goes on to {num_got}"
-    return None
+def _surplus(num_want: int, rest: Iterator[Line]) -> str | None:
+    surplus = list(rest)
+    if not surplus:
+        return None
+    return f"step {surplus[0]['step']}: want {num_want} lines, the log goes on to {num_want + len(surplus)}"

@@ -24,7 +24,7 @@ Specs = Mapping[str, Mapping[str, Any]]
 
 
 class JournalError(ValueError):
-    """A journal cannot be read, or its replay differs. The message names the line."""
+    """A journal cannot be read. The message names the line."""
 
 
 class JournalWriter:
@@ -130,8 +130,8 @@ class Replay:
         self.num_plans = 0
         self.num_finished = 0
 
-    def run(self) -> None:
-        """Feed all entries. Raises JournalError at the first difference, naming the entry."""
+    def run(self) -> str | None:
+        """Feed all entries; returns the first difference, or None. Raises JournalError for an entry that is malformed."""
         calls = {"add": self._add, "abort": self._abort, "plan": self._plan, "commit": self._commit}
         for number, entry in enumerate(self._entries, 2):
             try:
@@ -139,7 +139,8 @@ class Replay:
             except (KeyError, TypeError) as error:
                 raise JournalError(f"line {number}: malformed entry: {error!r}") from None
             if difference is not None:
-                raise JournalError(f"line {number}: {difference}")
+                return f"line {number}: {difference}"
+        return None
 
     def _add(self, entry: dict[str, Any]) -> None:
         optional = {key: entry[key] for key in ("priority", "tenant", "session", "deadline_ns") if key in entry}

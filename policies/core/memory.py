@@ -68,7 +68,7 @@ def memory_budget(
 ) -> MemoryBudget:
     """The budget of each GPU. `num_blocks` pins the pool; else what is left over is KV, in whole blocks.
 
-    Raises DoesNotFit where less than a usable block is left, or where the pinned pool exceeds the budget, and
+    Raises DoesNotFit where less than a usable block is left, or where the pinned pool exceeds the memory, and
     ValueError where the model does not divide over the GPUs or a number is out of range.
     """
     model.check_tensor_parallel(tensor_parallel)
@@ -83,14 +83,16 @@ def memory_budget(
     buffers = buffer_bytes(model)
     budget = int(gpu_memory_utilization * gpu.memory_bytes)
     block_bytes = model.kv_bytes_per_token(tensor_parallel, kv_dtype_bytes) * block_size
-    available = budget - weights - activations - buffers
+    limit = budget if num_blocks is None else gpu.memory_bytes  # a pinned pool overrides the utilisation
+    available = limit - weights - activations - buffers
     blocks = num_blocks or max(MIN_BLOCKS, available // block_bytes)
     if blocks * block_bytes > available:
         raise DoesNotFit(
             f"{model.name} does not fit {gpu.name} with tensor_parallel {tensor_parallel}:"
             f" weights {_gib(weights)} + activations {_gib(activations)} + buffers {_gib(buffers)}"
             f" + KV {_gib(blocks * block_bytes)} ({blocks:,} blocks)"
-            f" exceed {_gib(budget)} ({gpu_memory_utilization:g} of {_gib(gpu.memory_bytes)})"
+            f" exceed {_gib(limit)}"
+            + (f" ({gpu_memory_utilization:g} of {_gib(gpu.memory_bytes)})" * (num_blocks is None))
         )
     return MemoryBudget(
         weights_bytes=weights,

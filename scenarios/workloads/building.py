@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,16 +25,16 @@ def build_workload(scenario: Scenario, warn: Callable[[str], None]) -> Workload:
         return AgentWorkload(settings, seed)
     if isinstance(settings, IndependentSettings):
         return IndependentWorkload(settings, seed)
-    return TraceWorkload(settings, _trace_path(scenario, settings.path), warn)
+    return TraceWorkload(settings, _trace_path(scenario, settings.path, warn), warn)
 
 
-def _trace_path(scenario: Scenario, relative: str) -> Path:
-    """The trace's file; where there is none, the error says what the path is relative to."""
+def _trace_path(scenario: Scenario, relative: str, warn: Callable[[str], None]) -> Path:
+    """The trace's file: relative to the scenario's folder or, where that has none, to the working directory."""
     path = scenario.path_to(relative)
     if path.exists():
         return path
-    folder = path.parent if scenario.source is None else scenario.source.parent
+    if Path(relative).exists():
+        warn(f"workload.path: {relative} is taken from the working directory, not the scenario's folder")
+        return Path(relative)
     message = f"there is no trace {path}; paths are relative to the scenario's folder"
-    if Path(relative).is_file():
-        message += f", so write {os.path.relpath(relative, folder)}"
     raise ScenarioError(scenario.source, "workload.path", message)

@@ -1,0 +1,5 @@
+"""`python -m llmsim`: the command line."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,232 @@
+"""The command line: `llmsim run scenarios/agent.yaml` and its neighbours.
+
+Tables, progress and warnings go to stderr and are for people; `--json` prints one JSON object on stdout. A user's
+mistake is one line and exit code 2; a check that failed exits 1.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from . import __version__
+from .policies import registry
+from .policies.core import specs
+from .policies.core.journal import JournalError, Replay, read_journal
+from .scenarios.assembly import Assembly, assemble
+from .scenarios.case_reading import CaseError, read_case
+from .scenarios.checking import check_report, print_check
+from .scenarios.decisions import VllmDecisions
+from .scenarios.errors import ScenarioError
+from .scenarios.listings import gpu_table, model_table, policy_table
+from .scenarios.loading import load_scenario
+from .scenarios.log_comparison import first_difference
+from .scenarios.progress import RunProgress
+from .scenarios.results import next_free
+from .scenarios.run import run_into
+from .scenarios.tables import print_summary
+
+app = typer.Typer(
+    name="llmsim",
+    help="What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+people = Console(stderr=True, highlight=False)
+
+ScenarioPath = Annotated[Path, typer.Argument(help="A scenario's YAML file.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Override a key: engine.max_num_seqs=64. May be given again.", metavar="KEY=VALUE"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies."""
+    if version:
+        print(f"llmsim {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    scenario: ScenarioPath,
+    overrides: Overrides = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The result folder; results/NAME-NNN where left out.", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the result folder if it is there.")] = False,
+    journal: Annotated[bool, typer.Option("--journal", help="Write journal.jsonl.gz, for `llmsim replay`.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario, print what the engine did, write a result folder.
+
+    Example: llmsim run scenarios/agent.yaml --set workload.rate=8 -o results/agent-8rps
+    """
+    assembly = assemble(load_scenario(scenario, overrides or []))
+    target = output or next_free(assembly.scenario.name)
+    with RunProgress(people, assembly.scenario) as progress:
+        summary = run_into(assembly, target, force=force, journal=journal, warn=warn, on_progress=progress.update)
+    print_summary(summary, people)
+    people.print(f"results in {escape(str(target))}")
+    if as_json:
+        print_json(summary)
+
+
+@app.command()
+def check(scenario: ScenarioPath, overrides: Overrides = None, as_json: AsJson = False) -> None:
+    """Check a scenario without running it: its keys, its trace, and whether model and KV cache fit the GPU.
+
+    Example: llmsim check scenarios/agent.yaml --set hardware.gpu=a100-80g
+    """
+    assembly: Assembly = assemble(load_scenario(scenario, overrides or []))
+    report = check_report(assembly, warn)
+    print_check(assembly, report, people)
+    if as_json:
+        print_json(report)
+
+
+@app.command("list")
+def list_known(
+    what: Annotated[str, typer.Argument(help="models, gpus or policies", metavar="models|gpus|policies")],
+    as_json: AsJson = False,
+) -> None:
+    """List the models, GPUs or policies that a scenario can name.
+
+    Example: llmsim list policies
+    """
+    tables = {"models": model_table, "gpus": gpu_table, "policies": policy_table}
+    if what not in tables:
+        raise click.UsageError(f"'{what}' is unknown; choose {', '.join(tables)}")
+    if as_json:
+        print_json(known_names(what))
+    else:
+        Console(highlight=False).print(tables[what]())
+
+
+@app.command()
+def decisions(
+    case: Annotated[Path, typer.Argument(help="A case: JSON, gzipped or not.", show_default=False)],
+    preset: Annotated[str, typer.Option(help="The engine whose decisions are wanted.")] = "vllm",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the log here, not on stdout.")] = None,
+    check_log: Annotated[bool, typer.Option("--check", help="Compare with the log that the case carries.")] = False,
+) -> None:
+    """Drive the engine core step by step, without time, and print what it decided, one JSON object a step.
+
+    Example: llmsim decisions tests/golden/vllm/crowded.json.gz --check
+    """
+    if preset != "vllm":
+        raise click.UsageError(f"--preset: '{preset}' is unknown; choose vllm")
+    loaded = read_case(case)
+    try:
+        lines = VllmDecisions(loaded).log()
+        if check_log:
+            report_check(case, loaded, first_difference(loaded["log"], lines))
+        elif output is not None:
+            write_lines(output, lines)
+        else:
+            for line in lines:
+                print(json.dumps(line, separators=(",", ":")))
+    except ValueError as error:
+        raise CaseError(f"{case}: {error}") from None
+
+
+@app.command()
+def replay(
+    journal: Annotated[Path, typer.Argument(help="journal.jsonl.gz of a run with --journal.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Feed a run's journal to a fresh core: every plan and token time must come out the same.
+
+    Example: llmsim replay results/agent-001/journal.jsonl.gz
+    """
+    replayed = Replay(read_journal(journal))
+    difference = replayed.run()
+    if difference is not None:
+        people.print(escape(f"{journal}: {difference}"))
+    else:
+        people.print(f"{replayed.num_plans:,} plans and {replayed.num_finished:,} finished requests are identical")
+    if as_json:
+        counts = {"num_plans": replayed.num_plans, "num_finished": replayed.num_finished}
+        print_json({"identical": difference is None, "difference": difference, **counts})
+    if difference is not None:
+        raise typer.Exit(1)
+
+
+def report_check(path: Path, case: dict[str, Any], difference: str | None) -> None:
+    """Say whether a decision log is the case's own; exit 1 if not."""
+    if difference is None:
+        people.print(f"{escape(str(path))}: {len(case['log']):,} steps are identical")
+    else:
+        people.print(escape(f"{path}: {difference}"))
+        raise typer.Exit(1)
+
+
+def write_lines(path: Path, lines: Any) -> None:
+    """Write JSON lines into a file that appears only when it is whole."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            for line in lines:
+                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        partial.replace(path)
+    except OSError as error:
+        raise CaseError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def known_names(what: str) -> Any:
+    """What `list` shows, as JSON."""
+    if what == "models":
+        return list(specs.model_names())
+    if what == "gpus":
+        return list(specs.gpu_names())
+    return {kind: list(registry.policies(kind)) for kind in registry.KINDS}
+
+
+def warn(text: str) -> None:
+    """Say on stderr what was found odd and what was done about it."""
+    people.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script: errors in one line, and exit codes."""
+    try:
+        status = app(args=arguments, prog_name="llmsim", standalone_mode=False)
+    except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName) as error:
+        fail(str(error))
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        sys.exit(2)
+    except click.ClickException as error:
+        fail(error.format_message())
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted; nothing was written", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def fail(message: str) -> None:
+    """One line on stderr, exit code 2."""
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,73 @@
+"""Reads a case for `llmsim decisions` and says in one line what is wrong with one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+_REQUEST_KEYS = {
+    "id": str,
+    "arrival_step": int,
+    "prompt_token_ids": list,
+    "output_len": int,
+    "priority": int,
+    "output_token_ids": list,
+    "accept": list,
+}
+_NEEDED = ("id", "arrival_step", "prompt_token_ids", "output_len")
+
+
+class CaseError(ValueError):
+    """A case cannot be read or run; the message names the file and the place."""
+
+
+def read_case(path: Path) -> dict[str, Any]:
+    """The case in a JSON file, gzipped or not: `config`, `requests`, maybe `log`. Raises CaseError."""
+    try:
+        data = path.read_bytes()
+        case = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+    except OSError as error:
+        raise CaseError(f"{path}: {error.strerror or error}") from None
+    except (EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CaseError(f"{path}: not a JSON case: {error}") from None
+    _check_case(path, case)
+    checked: dict[str, Any] = case
+    return checked
+
+
+def _check_case(path: Path, case: Any) -> None:
+    if not isinstance(case, dict):
+        raise CaseError(f"{path}: not a JSON object")
+    for key, kind in (("config", dict), ("requests", list)):
+        if not isinstance(case.get(key), kind):
+            raise CaseError(f"{path}: {key}: is missing, or not what it should be")
+    seen: set[str] = set()
+    for index, request in enumerate(case["requests"]):
+        _check_request(f"{path}: requests[{index}]", request)
+        if request["id"] in seen:
+            raise CaseError(f"{path}: requests[{index}].id: {request['id']!r} is there twice")
+        seen.add(request["id"])
+
+
+def _check_request(where: str, request: Any) -> None:
+    if not isinstance(request, dict):
+        raise CaseError(f"{where}: not a JSON object")
+    for key in _NEEDED:
+        if key not in request:
+            raise CaseError(f"{where}.{key}: is missing")
+    for key, value in request.items():
+        kind = _REQUEST_KEYS.get(key)
+        if kind is None:
+            raise CaseError(f"{where}.{key}: unknown key; choose {', '.join(_REQUEST_KEYS)}")
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise CaseError(f"{where}.{key}: {value!r} is not of type {kind.__name__}")
+        if kind is list and not all(isinstance(item, int) and not isinstance(item, bool) for item in value):
+            raise CaseError(f"{where}.{key}: holds something that is no integer")
+    if request["arrival_step"] < 0:
+        raise CaseError(f"{where}.arrival_step: {request['arrival_step']} is negative")
+    outputs = request.get("output_token_ids")
+    if outputs and len(outputs) < request["output_len"]:
+        raise CaseError(f"{where}.output_token_ids: {len(outputs)} tokens for output_len {request['output_len']}")

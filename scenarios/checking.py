@@ -1,0 +1,65 @@
+"""`llmsim check`: what can be said of a scenario without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from ..policies.core.memory import concurrency_note
+from .assembly import Assembly
+from .tables import memory_table
+from .workloads.building import build_workload
+
+NUM_SAMPLED = 1000
+"""Requests looked at for the mean length."""
+
+
+def check_report(assembly: Assembly, warn: Callable[[str], None]) -> dict[str, Any]:
+    """Memory, and how much concurrency it gives the scenario's first requests. Raises ScenarioError for a bad trace."""
+    workload = build_workload(assembly.scenario, warn)
+    core = assembly.core()
+    lengths, num_refused, num_seen = [], 0, 0
+    for arrival in islice(workload.arrivals(), NUM_SAMPLED):
+        num_seen += 1
+        if arrival.refusal is None and core.refusal(arrival.request) is None:
+            lengths.append(arrival.request.prompt.num_tokens + arrival.output.length)
+        else:
+            num_refused += 1
+    budget = assembly.budget
+    mean = round(sum(lengths) / len(lengths)) if lengths else None
+    return {
+        "scenario": assembly.scenario.name,
+        "preset": assembly.engine.preset,
+        "memory": assembly.memory(),
+        "max_concurrency_at_max_model_len": budget.max_concurrency(assembly.engine.max_model_len),
+        "mean_request_tokens": mean,
+        "max_concurrency_at_mean": budget.max_concurrency(mean) if mean else None,
+        "num_sampled": num_seen,
+        "num_refused": num_refused,
+        "note": concurrency_note(budget, assembly.engine.max_num_seqs, mean) if mean else None,
+    }
+
+
+def print_check(assembly: Assembly, report: dict[str, Any], console: Console) -> None:
+    """The memory table and, in words, how many requests it holds."""
+    scenario, engine = assembly.scenario, assembly.engine
+    gpus = f"{scenario.hardware.tensor_parallel} x " if scenario.hardware.tensor_parallel > 1 else ""
+    console.print(f"{scenario.name}: {scenario.model} on {gpus}{scenario.hardware.gpu}, {engine.preset}")
+    console.print(memory_table(report["memory"]))
+    console.print(
+        f"A request of max_model_len ({engine.max_model_len:,} tokens) fits "
+        f"{report['max_concurrency_at_max_model_len']:.2f} times."
+    )
+    if report["mean_request_tokens"]:
+        console.print(
+            f"The first {report['num_sampled']:,} requests have {report['mean_request_tokens']:,} tokens on average: "
+            f"{report['max_concurrency_at_mean']:.1f} of that length fit at once, without sharing prefixes."
+        )
+    if report["num_refused"]:
+        console.print(f"[yellow]warning:[/] {report['num_refused']:,} of them will be refused")
+    if report["note"]:
+        console.print(f"[yellow]note:[/] {escape(report['note'])} (max_num_seqs, without sharing prefixes)")

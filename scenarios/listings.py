@@ -1,0 +1,69 @@
+"""What a scenario can name, as tables: models, GPUs, policies."""
+
+from __future__ import annotations
+
+import inspect
+
+from rich import box
+from rich.table import Table
+
+from ..policies import registry
+from ..policies.core import specs
+from ..policies.core.specs import GIB
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+    return table
+
+
+def model_table() -> Table:
+    """Models with their size and the memory that weights and a token of KV take."""
+    table = _table("model", "parameters", "weights", "KV a token", "layers", "heads", "KV heads", "context")
+    for name in specs.model_names():
+        model = specs.model(name)
+        table.add_row(
+            name,
+            f"{model.num_parameters / 1e9:.2f} B"
+            if model.num_parameters >= 1e8
+            else f"{model.num_parameters / 1e6:.1f} M",
+            f"{model.weight_bytes() / GIB:.2f} GiB",
+            f"{model.kv_bytes_per_token() / 1024:.0f} KiB",
+            str(model.num_layers),
+            str(model.num_heads),
+            str(model.num_kv_heads),
+            f"{model.max_position_embeddings:,}",
+        )
+    return table
+
+
+def gpu_table() -> Table:
+    """GPUs by their data sheets."""
+    table = _table("gpu", "memory", "bandwidth", "bf16", "fp8", "link")
+    for name in specs.gpu_names():
+        gpu = specs.gpu(name)
+        fp8, link = gpu.fp8_flop_per_s, gpu.interconnect_bytes_per_s
+        table.add_row(
+            name,
+            f"{gpu.memory_bytes / GIB:.1f} GiB",
+            f"{gpu.bandwidth_bytes_per_s / 1e12:.2f} TB/s",
+            f"{gpu.bf16_flop_per_s / 1e12:.0f} TFLOP/s",
+            f"{fp8 / 1e12:.0f} TFLOP/s" if fp8 else "-",
+            f"{link / 1e9:.0f} GB/s" if link else "-",
+        )
+    return table
+
+
+def policy_table() -> Table:
+    """Policies by kind, with parameters and what they do."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("kind", "name", "parameters", "what it does"):
+        table.add_column(column, no_wrap=column != "what it does")
+    for kind in registry.KINDS:
+        for index, (name, policy) in enumerate(registry.policies(kind).items()):
+            summary = (inspect.getdoc(policy) or "").split("\n\n")[0].replace("\n", " ")
+            parameters = ", ".join(str(p).replace("'", "") for p in registry.parameters(policy).values())
+            table.add_row(kind if index == 0 else "", name, parameters, summary)
+    return table
