@@ -1,0 +1,1 @@
+"""The simulator: cost model, executor, SimPy driver, metrics and plots."""
