@@ -1,11 +1,11 @@
-"""The result folder: written aside and renamed when whole, so that nothing half-written ever looks like a result."""
+"""The result folder: written aside and renamed when whole, so that no half of one looks like a result."""
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -23,15 +23,24 @@ RESULTS = Path("results")
 class ResultFolder:
     """A context that yields a folder to write in (`path`) and makes it the result on leaving.
 
-    Until then it is a hidden sibling, `.NAME.partial-…`; any exception, Ctrl-C included, removes it. With `force`
-    an existing result is kept until the new one is whole, then replaced.
+    Until then it is a hidden sibling, `.NAME.partial-…`; any exception, Ctrl-C included, removes it. With
+    `force` an existing result is kept until the new one is whole, then replaced.
     """
 
     def __init__(self, target: Path, *, force: bool = False) -> None:
         """Raises ScenarioError where `target` exists and may not be replaced; writes nothing yet."""
         self.target = target
         self._force = force
+        self._name = target.name
+        self._numbered_in: Path | None = None
         self._check_target()
+
+    @classmethod
+    def numbered(cls, name: str, results: Path = RESULTS) -> ResultFolder:
+        """`results/<name>-NNN` with the next free number, looked up again on leaving."""
+        folder = cls(next_free(name, results))
+        folder._name, folder._numbered_in = name, results
+        return folder
 
     def _check_target(self) -> None:
         if not os.path.lexists(self.target):
@@ -40,7 +49,7 @@ class ResultFolder:
             raise ScenarioError(
                 self.target, None, "exists already; choose another folder, or --force to replace it"
             )
-        if not _is_result(self.target):
+        if not _may_be_replaced(self.target):
             raise ScenarioError(self.target, None, "is not a result folder, so --force does not replace it")
 
     def __enter__(self) -> ResultFolder:
@@ -73,32 +82,45 @@ class ResultFolder:
 
     def _publish(self) -> None:
         """The new folder takes the name; an old one goes only then, and comes back if that fails."""
+        if self._numbered_in is not None and os.path.lexists(self.target):
+            self.target = next_free(self._name, self._numbered_in)  # another run was faster
         self._check_target()
-        if not os.path.lexists(self.target):
+        if os.path.lexists(self.target):
+            self._replace()
+        else:
             self.path.rename(self.target)
-            return
+
+    def _replace(self) -> None:
         aside = _hidden_sibling(self.target, "old")
         old = aside / self.target.name
-        self.target.rename(old)
         try:
+            self.target.rename(old)
             self.path.rename(self.target)
         except BaseException:
-            old.rename(self.target)
+            if old.exists():
+                old.rename(self.target)
+            aside.rmdir()
             raise
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def next_free(name: str, results: Path = RESULTS) -> Path:
     """`results/<name>-NNN`, one above the highest number there."""
+    if Path(name).name != name:
+        raise ScenarioError(
+            None, "name", f"{name!r} cannot name a result folder; use letters, digits, - and _"
+        )
     numbered = re.compile(re.escape(name) + r"-(\d{3,})")
     names = os.listdir(results) if results.is_dir() else []
     taken = [int(match[1]) for entry in names if (match := numbered.fullmatch(entry))]
     return results / f"{name}-{max(taken, default=0) + 1:03d}"
 
 
-def _is_result(folder: Path) -> bool:
-    return folder.is_dir() and not folder.is_symlink() and (folder / "summary.json").is_file()
+def _may_be_replaced(folder: Path) -> bool:
+    """A result or an empty folder: `--force` with a wrong path must not cost anybody's files."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return (folder / "summary.json").is_file() or not any(folder.iterdir())
 
 
 def _make_parents(target: Path) -> list[Path]:
@@ -112,9 +134,9 @@ def _make_parents(target: Path) -> list[Path]:
 
 
 def _hidden_sibling(target: Path, purpose: str) -> Path:
+    folder = target.with_name(f".{target.name}.{purpose}-{secrets.token_hex(4)}")
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.{purpose}-", dir=target.parent))
+        folder.mkdir()
     except OSError as error:
         raise ScenarioError(target, None, f"cannot be made: {error.strerror}") from error
-    folder.chmod(target.parent.stat().st_mode & 0o777)  # mkdtemp's folders are for their owner alone
     return folder

@@ -16,7 +16,7 @@ LATENCIES = (
     ("TTFT", "ttft_s"),
     ("TPOT", "tpot_s"),
     ("ITL", "itl_s"),
-    ("ITL, request mean", "itl_request_mean_s"),
+    ("ITL by request", "itl_request_mean_s"),
     ("E2E", "e2e_s"),
     ("queue", "queue_s"),
 )
@@ -28,6 +28,8 @@ MEMORY = (
     ("runtime buffers", "buffers_bytes"),
     ("budget", "budget_bytes"),
 )
+UNITS = (("h", 10_000.0, 1 / 3600), ("s", 1.0, 1.0), ("ms", 0.0, 1000.0))
+"""Unit of a row, the mean in seconds from which it is used, and units a second."""
 GIB = 1 << 30
 
 
@@ -43,16 +45,17 @@ def summary_tables(summary: Summary) -> RenderableType:
 
 
 def latency_table(summary: Summary) -> Table:
-    """Mean, percentiles and maximum of each latency, each row in one unit."""
+    """Mean, percentiles, the P99's 95 % interval and maximum of each latency, each row in one unit."""
     preset = f" on {summary['preset']}" if summary["preset"] else ""
     title = f"{summary['scenario']}{preset}: {summary['num_requests']['finished']:,} requests finished"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for name, _ in POINTS:
         table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("± P99", justify="right", no_wrap=True)
     table.add_column("")
     for name, key in LATENCIES:
-        table.add_row(name, *_latency_cells(summary[key]))
+        table.add_row(name, *_latency_cells(summary[key], summary["intervals_95"].get(key, {}).get("p99")))
     return table
 
 
@@ -106,30 +109,31 @@ def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:
         "goodput, requests/s",
         "no SLO" if summary["goodput_rps"] is None else _number(summary["goodput_rps"]),
     )
-    yield "requests/s under load", _number(windowed["requests_per_s"])
-    yield "output tokens/s under load", _number(windowed["output_tokens_per_s"])
-    yield "duration, drain", f"{_number(summary['duration_s'])}, {_number(summary['drain_s'])} s"
-    yield "mean concurrency", _number(summary["mean_concurrency"])
+    yield "under load, requests/s", _number(windowed["requests_per_s"])
+    yield "  and output tokens/s", _number(windowed["output_tokens_per_s"])
+    yield "duration, s", _number(summary["duration_s"])
+    yield "  of which drain, s", _number(summary["drain_s"])
 
 
 def _engine_figures(summary: Summary) -> Iterable[tuple[str, str]]:
     use = summary["utilization"]
     yield "prefix hit rate", _percent(summary["prefix_hit_rate"])
-    yield "KV use, mean, max", _both(summary["kv_usage"], _percent)
-    yield "running, mean, max", _both(summary["running"], _number)
-    yield "waiting, mean, max", _both(summary["waiting"], _number)
+    yield "KV use, mean / max", _both(summary["kv_usage"], _percent)
+    yield "running, mean / max", _both(summary["running"], _number)
+    yield "waiting, mean / max", _both(summary["waiting"], _number)
     yield "preemptions", f"{summary['num_preemptions']:,}"
     yield "steps", f"{summary['num_steps']:,}"
     yield "GPU busy", _percent(use["busy"])
-    yield "peak FLOPs, bandwidth", f"{_percent(use['flops'])}, {_percent(use['bandwidth'])}"
+    yield "FLOPs / bandwidth", f"{_percent(use['flops'])} / {_percent(use['bandwidth'])}"
 
 
-def _latency_cells(figures: Mapping[str, float | None]) -> list[str]:
-    median = figures["p50"]
-    if median is None:
-        return [*(MISSING for _ in POINTS), ""]
-    unit, scale = ("s", 1.0) if (figures["mean"] or median) >= 1 else ("ms", 1e3)
-    return [*(_number(_scaled(figures[key], scale)) for _, key in POINTS), unit]
+def _latency_cells(figures: Mapping[str, float | None], p99_s: list[float] | None) -> list[str]:
+    mean = figures["mean"]
+    if mean is None:
+        return [*(MISSING for _ in POINTS), "", ""]
+    unit, scale = next((unit, scale) for unit, least, scale in UNITS if mean >= least)
+    half_width = "" if p99_s is None else _number((p99_s[1] - p99_s[0]) / 2 * scale)
+    return [*(_number(_scaled(figures[key], scale)) for _, key in POINTS), half_width, unit]
 
 
 def _scaled(value: float | None, scale: float) -> float | None:
@@ -137,17 +141,20 @@ def _scaled(value: float | None, scale: float) -> float | None:
 
 
 def _number(value: float | None) -> str:
-    """Three digits that matter, no exponent."""
+    """Three digits that matter, no exponent; integers in full."""
     if value is None:
         return MISSING
-    if value == 0 or abs(value) >= 100:
+    rounded = float(f"{value:.3g}")
+    if isinstance(value, int) or rounded == 0 or abs(rounded) >= 100:
         return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+    return f"{value:.2f}" if abs(rounded) < 10 else f"{value:.1f}"
 
 
 def _percent(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.1%}"
+    if value is None:
+        return MISSING
+    return f"{value:.0%}" if value >= 0.9995 else f"{value:.1%}"
 
 
 def _both(figures: Mapping[str, Any], render: Any) -> str:
-    return f"{render(figures['mean'])}, {render(figures['max'])}"
+    return f"{render(figures['mean'])} / {render(figures['max'])}"

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ..policies.core.records import Status
-from .columns import NS_PER_S, Floats, RequestColumns, StepColumns
+from .columns import NS_PER_S, RequestColumns, StepColumns
 from .gaps import Gaps
+from .intervals import intervals
+from .latencies import Latencies, Slo
 from .overload import QueueFold, is_overloaded
 from .percentiles import distribution, gap_distribution
 from .step_fold import StepFold
@@ -33,7 +34,6 @@ MEMORY_KEYS = (
     "num_blocks",
 )
 
-Mask = npt.NDArray[np.bool_]
 Summary = dict[str, Any]
 
 
@@ -54,20 +54,6 @@ class Records(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Slo:
-    """Upper bounds in seconds that a request must keep, each or None; a request's ITL is its longest gap."""
-
-    ttft_s: float | None = None
-    tpot_s: float | None = None
-    itl_s: float | None = None
-    e2e_s: float | None = None
-
-    def is_empty(self) -> bool:
-        """Whether nothing is bounded."""
-        return self == Slo()
-
-
-@dataclass(frozen=True, slots=True)
 class RunFacts:
     """What the summary tells of a run beside its records."""
 
@@ -83,32 +69,6 @@ class RunFacts:
     """Name and version of the engine reproduced: `vllm@0.33`."""
     warmup_ns: int = 0
     slo: Slo = field(default_factory=Slo)
-
-
-class Latencies:
-    """What finished requests experienced, in seconds; arrays over the requests given."""
-
-    def __init__(self, finished: RequestColumns) -> None:
-        first, last, sent = finished.first_token_ns, finished.last_token_ns, finished.sent_ns
-        self.ttft_s: Floats = (first - sent) / NS_PER_S
-        self.e2e_s: Floats = (last - sent) / NS_PER_S
-        self.queue_s: Floats = (finished.first_scheduled_ns - sent) / NS_PER_S
-        self.tpot_s: Floats = (last - first) / np.maximum(finished.output_tokens - 1, 1) / NS_PER_S
-        """0 for a single output token."""
-        self.has_tpot: Mask = finished.output_tokens > 1
-        self.max_gap_s: Floats = np.nan_to_num(finished.max_gap_ns, nan=0.0) / NS_PER_S
-
-    def meets(self, slo: Slo) -> Mask:
-        """Which requests keep every bound."""
-        tpot_s = np.where(self.has_tpot, self.tpot_s, 0.0)
-        bounds = [
-            (self.ttft_s, slo.ttft_s),
-            (tpot_s, slo.tpot_s),
-            (self.max_gap_s, slo.itl_s),
-            (self.e2e_s, slo.e2e_s),
-        ]
-        kept = [values <= bound for values, bound in bounds if bound is not None]
-        return np.asarray(np.logical_and.reduce([np.ones(len(tpot_s), dtype=np.bool_), *kept]))
 
 
 def summarize(records: Records, run: RunFacts) -> Summary:
@@ -132,6 +92,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
         "num_warmup_requests": len(everything.sent_ns) - len(measured.sent_ns),
         **_latency_figures(latencies, records.gaps()),
+        "intervals_95": _intervals(finished, latencies),
         **_rates(finished, latencies, run.slo, span),
         "windowed": _windowed_rates(everything, window),
         **_cache_figures(measured),
@@ -140,6 +101,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "num_extrapolated_steps": fold.num_extrapolated_steps,
         **_figures_over_time(fold),
         **_load_figures(everything, queue),
+        "usable_blocks": run.usable_blocks,
         "memory": {key: int(run.memory[key]) for key in MEMORY_KEYS},
     }
 
@@ -183,6 +145,18 @@ def _latency_figures(latencies: Latencies, gaps: Gaps) -> Summary:
         "itl_request_mean_s": dict(tpot),
         "e2e_s": distribution(latencies.e2e_s),
         "queue_s": distribution(latencies.queue_s),
+    }
+
+
+def _intervals(finished: RequestColumns, latencies: Latencies) -> Summary:
+    """Of the latencies with a value a request, in the order in which the requests were sent."""
+    order = np.argsort(finished.sent_ns, kind="stable")
+    tpot_s = latencies.tpot_s[order][latencies.has_tpot[order]]
+    return {
+        "ttft_s": intervals(latencies.ttft_s[order]),
+        "tpot_s": intervals(tpot_s),
+        "e2e_s": intervals(latencies.e2e_s[order]),
+        "queue_s": intervals(latencies.queue_s[order]),
     }
 
 

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 from llmsim.policies.core.records import RequestRecord, Status
-from llmsim.sim.metrics import MEMORY_KEYS, Slo, Summary, summarize, summary_json
+from llmsim.sim.latencies import Slo
+from llmsim.sim.metrics import MEMORY_KEYS, Summary, summarize, summary_json
 from llmsim.sim.recorder import Recorder
 from llmsim.tests.support.synthetic import MS, S, facts, record_busy_run, record_queue, refused, request, step
 
 KEYS = (
     "ttft_s, tpot_s, itl_s, e2e_s, queue_s, itl_request_mean_s, requests_per_s, output_tokens_per_s, "
     "total_tokens_per_s, goodput_rps, prefix_hit_rate, cached_tokens, num_preemptions, num_steps, "
-    "duration_s, kv_usage, running, waiting, utilization, num_requests, memory, overloaded, scenario, seed, version"
+    "duration_s, kv_usage, running, waiting, utilization, num_requests, memory, overloaded, scenario, "
+    "seed, version"
 )
 
 
@@ -34,7 +36,7 @@ def nulls(summary: Summary) -> set[str]:
     return {
         key
         for key, value in summary.items()
-        if value is None or (isinstance(value, dict) and set(value.values()) == {None})
+        if value is None or (isinstance(value, dict) and all(part is None for part in value.values()))
     }
 
 
@@ -185,7 +187,7 @@ def test_waiting_times_of_a_recorded_queue_match_queueing_theory() -> None:
     summary = summarize(recorder, facts())
     assert summary["queue_s"]["mean"] == pytest.approx(load / (2 * (1 - load)), rel=0.05)
     assert summary["utilization"]["busy"] == pytest.approx(load, rel=0.01)
-    # Counts are those after planning: who comes during a step is seen at its end, half a step late on average.
+    # Counts are those after planning: who comes during a step is seen at its end, half a step late.
     waits_s = summary["queue_s"]["mean"] - load / 2
     assert summary["waiting"]["mean"] == pytest.approx(load * waits_s, rel=0.02)
     assert np.isclose(summary["output_tokens_per_s"], load, rtol=0.01)

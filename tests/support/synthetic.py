@@ -14,7 +14,8 @@ from llmsim.policies.core.records import (
     StepKind,
     StepRecord,
 )
-from llmsim.sim.metrics import RunFacts, Slo
+from llmsim.sim.latencies import Slo
+from llmsim.sim.metrics import RunFacts
 from llmsim.sim.recorder import Recorder
 
 S = 1_000_000_000
