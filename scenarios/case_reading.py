@@ -64,7 +64,7 @@ def _check_request(where: str, request: Any) -> None:
             raise CaseError(f"{where}.{key}: unknown key; choose {', '.join(_REQUEST_KEYS)}")
         if not isinstance(value, kind) or isinstance(value, bool):
             raise CaseError(f"{where}.{key}: {value!r} is not of type {kind.__name__}")
-        if kind is list and not all(isinstance(item, int) and not isinstance(item, bool) for item in value):
+        if isinstance(value, list) and not all(isinstance(item, int) and not isinstance(item, bool) for item in value):
             raise CaseError(f"{where}.{key}: holds something that is no integer")
     if request["arrival_step"] < 0:
         raise CaseError(f"{where}.arrival_step: {request['arrival_step']} is negative")

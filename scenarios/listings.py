@@ -21,7 +21,7 @@ def _table(*columns: str) -> Table:
 
 def model_table() -> Table:
     """Models with their size and the memory that weights and a token of KV take."""
-    table = _table("model", "parameters", "weights", "KV a token", "layers", "heads", "KV heads", "context")
+    table = _table("model", "parameters", "weights", "KV a token", "layers", "heads/KV", "context")
     for name in specs.model_names():
         model = specs.model(name)
         table.add_row(
@@ -32,8 +32,7 @@ def model_table() -> Table:
             f"{model.weight_bytes() / GIB:.2f} GiB",
             f"{model.kv_bytes_per_token() / 1024:.0f} KiB",
             str(model.num_layers),
-            str(model.num_heads),
-            str(model.num_kv_heads),
+            f"{model.num_heads}/{model.num_kv_heads}",
             f"{model.max_position_embeddings:,}",
         )
     return table

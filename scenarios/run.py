@@ -9,7 +9,8 @@ from .. import __version__
 from ..policies.core.journal import JournalWriter
 from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
-from ..sim.metrics import RunFacts, Slo, Summary, summarize
+from ..sim.latencies import Slo
+from ..sim.metrics import RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError

@@ -131,7 +131,7 @@ class Replay:
         self.num_finished = 0
 
     def run(self) -> str | None:
-        """Feed all entries; returns the first difference, or None. Raises JournalError for an entry that is malformed."""
+        """Feed all entries; returns the first difference, or None. Raises JournalError for a malformed entry."""
         calls = {"add": self._add, "abort": self._abort, "plan": self._plan, "commit": self._commit}
         for number, entry in enumerate(self._entries, 2):
             try:

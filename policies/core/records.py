@@ -47,7 +47,7 @@ class StepRecord(NamedTuple):
     step: int
     start_ns: int
     duration_ns: int
-    """From start to the tokens' commit."""
+    """Device time; the tokens are committed when the host has taken them in, which is never earlier."""
     kind: StepKind
     num_prefill_tokens: int
     num_decodes: int
@@ -86,7 +86,7 @@ class RequestRecord:
     admitted_ns: int | None = None
     """When it first left the waiting queue."""
     first_scheduled_ns: int | None = None
-    """Start of the first step that computed something for it."""
+    """When the first step that computes something for it was planned."""
     first_token_ns: int | None = None
     last_token_ns: int | None = None
     cached_tokens: int = 0

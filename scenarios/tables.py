@@ -1,0 +1,158 @@
+"""A run's summary as tables for people, 80 columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+
+from ..sim.metrics import Summary
+
+MISSING = "-"
+LATENCIES = (
+    ("TTFT", "ttft_s"),
+    ("TPOT", "tpot_s"),
+    ("ITL", "itl_s"),
+    ("ITL by request", "itl_request_mean_s"),
+    ("E2E", "e2e_s"),
+    ("queue", "queue_s"),
+)
+POINTS = (("mean", "mean"), ("P50", "p50"), ("P90", "p90"), ("P95", "p95"), ("P99", "p99"), ("max", "max"))
+MEMORY = (
+    ("weights", "weights_bytes"),
+    ("KV cache", "kv_bytes"),
+    ("activations", "activations_bytes"),
+    ("runtime buffers", "buffers_bytes"),
+    ("budget", "budget_bytes"),
+)
+UNITS = (("h", 10_000.0, 1 / 3600), ("s", 1.0, 1.0), ("ms", 0.0, 1000.0))
+"""Unit of a row, the mean in seconds from which it is used, and units a second."""
+GIB = 1 << 30
+
+
+def print_summary(summary: Summary, console: Console | None = None) -> None:
+    """Print what `summary_tables` gives, on stderr unless told otherwise."""
+    (console or Console(stderr=True, highlight=False)).print(summary_tables(summary))
+
+
+def summary_tables(summary: Summary) -> RenderableType:
+    """The latency table, the engine's figures, and warnings in words."""
+    warnings = [f"[yellow]warning:[/] {text}" for text in warnings_of(summary)]
+    return Group(latency_table(summary), engine_table(summary), *warnings)
+
+
+def latency_table(summary: Summary) -> Table:
+    """Mean, percentiles, the P99's 95 % interval and maximum of each latency, each row in one unit."""
+    preset = f" on {summary['preset']}" if summary["preset"] else ""
+    title = f"{summary['scenario']}{preset}: {summary['num_requests']['finished']:,} requests finished"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for name, _ in POINTS:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("± P99", justify="right", no_wrap=True)
+    table.add_column("")
+    for name, key in LATENCIES:
+        table.add_row(name, *_latency_cells(summary[key], summary["intervals_95"].get(key, {}).get("p99")))
+    return table
+
+
+def engine_table(summary: Summary) -> Table:
+    """Throughput, cache, queue and use of the GPU, two figures a line."""
+    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
+    for justify in ("left", "right", "left", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    left, right = list(_service_figures(summary)), list(_engine_figures(summary))
+    for a, b in zip(left, right, strict=True):
+        table.add_row(*a, *b)
+    return table
+
+
+def memory_table(memory: Mapping[str, int]) -> Table:
+    """How the GPU's memory is used; `memory` as in the summary."""
+    table = Table(title="GPU memory", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("", "GiB", "of budget"):
+        table.add_column(name, justify="right" if name else "left")
+    for name, key in MEMORY:
+        table.add_row(name, f"{memory[key] / GIB:.2f}", _percent(memory[key] / memory["budget_bytes"]))
+    table.add_section()
+    table.add_row("KV blocks", f"{memory['num_blocks']:,}", "")
+    return table
+
+
+def warnings_of(summary: Summary) -> list[str]:
+    """What a reader must know before trusting the figures, a sentence each."""
+    counts, found = summary["num_requests"], []
+    if summary["overloaded"]:
+        found.append(
+            f"overloaded: the queue grew by {summary['queue_slope_per_s']:.3g} requests/s while load was on, "
+            "so latencies depend on how long the run was"
+        )
+    if lost := [f"{counts[status]:,} {status}" for status in ("refused", "aborted", "unfinished") if counts[status]]:
+        found.append(f"{', '.join(lost)} of {sum(counts.values()):,} requests; latencies leave them out")
+    if summary["num_extrapolated_steps"]:
+        share = _percent(summary["num_extrapolated_steps"] / summary["num_steps"])
+        found.append(f"{share} of the steps lie outside the measured grid of the cost model")
+    return found
+
+
+def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:
+    windowed = summary["windowed"]
+    yield "requests/s", _number(summary["requests_per_s"])
+    yield "output tokens/s", _number(summary["output_tokens_per_s"])
+    yield "total tokens/s", _number(summary["total_tokens_per_s"])
+    yield (
+        "goodput, requests/s",
+        "no SLO" if summary["goodput_rps"] is None else _number(summary["goodput_rps"]),
+    )
+    yield "under load, requests/s", _number(windowed["requests_per_s"])
+    yield "  and output tokens/s", _number(windowed["output_tokens_per_s"])
+    yield "duration, s", _number(summary["duration_s"])
+    yield "  of which drain, s", _number(summary["drain_s"])
+
+
+def _engine_figures(summary: Summary) -> Iterable[tuple[str, str]]:
+    use = summary["utilization"]
+    yield "prefix hit rate", _percent(summary["prefix_hit_rate"])
+    yield "KV use, mean / max", _both(summary["kv_usage"], _percent)
+    yield "running, mean / max", _both(summary["running"], _number)
+    yield "waiting, mean / max", _both(summary["waiting"], _number)
+    yield "preemptions", f"{summary['num_preemptions']:,}"
+    yield "steps", f"{summary['num_steps']:,}"
+    yield "GPU busy", _percent(use["busy"])
+    yield "FLOPs / bandwidth", f"{_percent(use['flops'])} / {_percent(use['bandwidth'])}"
+
+
+def _latency_cells(figures: Mapping[str, float | None], p99_s: list[float] | None) -> list[str]:
+    mean = figures["mean"]
+    if mean is None:
+        return [*(MISSING for _ in POINTS), "", ""]
+    unit, scale = next((unit, scale) for unit, least, scale in UNITS if mean >= least)
+    half_width = "" if p99_s is None else _number((p99_s[1] - p99_s[0]) / 2 * scale)
+    return [*(_number(_scaled(figures[key], scale)) for _, key in POINTS), half_width, unit]
+
+
+def _scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
+
+
+def _number(value: float | None) -> str:
+    """Three digits that matter, no exponent; integers in full."""
+    if value is None:
+        return MISSING
+    rounded = float(f"{value:.3g}")
+    if isinstance(value, int) or rounded == 0 or abs(rounded) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(rounded) < 10 else f"{value:.1f}"
+
+
+def _percent(value: float | None) -> str:
+    if value is None:
+        return MISSING
+    return f"{value:.0%}" if value >= 0.9995 else f"{value:.1%}"
+
+
+def _both(figures: Mapping[str, Any], render: Any) -> str:
+    return f"{render(figures['mean'])} / {render(figures['max'])}"

@@ -1,0 +1,226 @@
+"""The summary of a run: a pure function of its records, defined as the benchmarks of vLLM and SGLang do.
+
+Warm-up is cut by the time a request was sent. The measured requests are those sent after it; what they
+experienced counts in full. The benchmarks' rates divide by the whole time from the warm-up's end to the last
+token. The figures over time (KV use, running, waiting, utilization) and the `windowed` rates cover the time
+in which load was on, from the warm-up's end to the last arrival; the drain after that is reported apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..policies.core.records import Status
+from .columns import NS_PER_S, RequestColumns, StepColumns
+from .gaps import Gaps
+from .intervals import intervals
+from .latencies import Latencies, Slo
+from .overload import QueueFold, is_overloaded
+from .percentiles import distribution, gap_distribution
+from .step_fold import StepFold
+from .window import Window
+
+MEMORY_KEYS = (
+    "weights_bytes",
+    "kv_bytes",
+    "activations_bytes",
+    "buffers_bytes",
+    "budget_bytes",
+    "num_blocks",
+)
+
+Summary = dict[str, Any]
+
+
+class Records(Protocol):
+    """The records of one run; a closed `Recorder` is one."""
+
+    def step_chunks(self) -> Iterator[StepColumns]:
+        """All steps in order."""
+        ...
+
+    def requests(self) -> RequestColumns:
+        """All requests, warm-up and unfinished ones included."""
+        ...
+
+    def gaps(self) -> Gaps:
+        """The pooled gaps of the measured requests."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the summary tells of a run beside its records."""
+
+    scenario: str
+    seed: int
+    version: str
+    """Of llmsim."""
+    memory: Mapping[str, int]
+    """The keys of `MEMORY_KEYS`, others are left out."""
+    usable_blocks: int
+    """KV blocks that requests can take; `free_blocks` of a step counts down from here."""
+    preset: str | None = None
+    """Name and version of the engine reproduced: `vllm@0.33`."""
+    warmup_ns: int = 0
+    slo: Slo = field(default_factory=Slo)
+
+
+def summarize(records: Records, run: RunFacts) -> Summary:
+    """The summary as a dict that is strict JSON: None where a figure has no sample, never NaN."""
+    everything = records.requests()
+    span = _span(everything, run.warmup_ns)
+    window = load_window(everything, run.warmup_ns)
+    queue = QueueFold(Window(run.warmup_ns, _last_arrival_ns(everything)))
+    fold = StepFold(window, run.usable_blocks, queue)
+    for chunk in records.step_chunks():
+        fold.add(chunk)
+    fold.close()
+    measured = everything.where(everything.sent_ns >= run.warmup_ns)
+    finished = measured.where(measured.having(Status.FINISHED))
+    latencies = Latencies(finished)
+    return {
+        "scenario": run.scenario,
+        "seed": run.seed,
+        "version": run.version,
+        "preset": run.preset,
+        "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
+        "num_warmup_requests": len(everything.sent_ns) - len(measured.sent_ns),
+        **_latency_figures(latencies, records.gaps()),
+        "intervals_95": _intervals(finished, latencies),
+        **_rates(finished, latencies, run.slo, span),
+        "windowed": _windowed_rates(everything, window),
+        **_cache_figures(measured),
+        "num_preemptions": int(measured.num_preemptions.sum()),
+        "num_steps": fold.num_steps,
+        "num_extrapolated_steps": fold.num_extrapolated_steps,
+        **_figures_over_time(fold),
+        **_load_figures(everything, queue),
+        "usable_blocks": run.usable_blocks,
+        "memory": {key: int(run.memory[key]) for key in MEMORY_KEYS},
+    }
+
+
+_STATUS_ORDER = (Status.FINISHED, Status.REFUSED, Status.ABORTED, Status.UNFINISHED)
+
+
+def summary_json(summary: Summary) -> str:
+    """The summary as text; raises ValueError on a NaN or an infinity."""
+    return json.dumps(summary, indent=2, allow_nan=False) + "\n"
+
+
+def _last_arrival_ns(requests: RequestColumns) -> int:
+    return int(np.max(requests.sent_ns, initial=0))
+
+
+def _span(requests: RequestColumns, warmup_ns: int) -> Window:
+    """From the warm-up's end to the last token (or the last arrival, if that came later)."""
+    last_token_ns = np.nan_to_num(requests.last_token_ns, nan=0.0)
+    return Window(warmup_ns, max(int(np.max(last_token_ns, initial=0)), _last_arrival_ns(requests)))
+
+
+def load_window(requests: RequestColumns, warmup_ns: int) -> Window:
+    """From the warm-up's end to the last arrival: the time in which load was on.
+
+    Where that is less than half of the measured time (everything was sent at once, or far faster than served)
+    the drain *is* the run, and the window goes on to the last token.
+    """
+    span = _span(requests, warmup_ns)
+    window = Window(warmup_ns, _last_arrival_ns(requests))
+    return window if 2 * window.length_ns >= span.length_ns else span
+
+
+def _latency_figures(latencies: Latencies, gaps: Gaps) -> Summary:
+    tpot = distribution(latencies.tpot_s[latencies.has_tpot])
+    return {
+        "ttft_s": distribution(latencies.ttft_s),
+        "tpot_s": tpot,
+        "itl_s": gap_distribution(gaps),
+        # A chunk is a token as long as there are no drafts; then a request's mean gap is its TPOT.
+        "itl_request_mean_s": dict(tpot),
+        "e2e_s": distribution(latencies.e2e_s),
+        "queue_s": distribution(latencies.queue_s),
+    }
+
+
+def _intervals(finished: RequestColumns, latencies: Latencies) -> Summary:
+    """Of the latencies with a value a request, in the order in which the requests were sent."""
+    order = np.argsort(finished.sent_ns, kind="stable")
+    tpot_s = latencies.tpot_s[order][latencies.has_tpot[order]]
+    return {
+        "ttft_s": intervals(latencies.ttft_s[order]),
+        "tpot_s": intervals(tpot_s),
+        "e2e_s": intervals(latencies.e2e_s[order]),
+        "queue_s": intervals(latencies.queue_s[order]),
+    }
+
+
+def _per_second(amount: float, window: Window) -> float | None:
+    return amount / (window.length_ns / NS_PER_S) if window.length_ns else None
+
+
+def _rates(finished: RequestColumns, latencies: Latencies, slo: Slo, span: Window) -> Summary:
+    """As `vllm bench serve` counts: finished requests only, over the whole time."""
+    output, prompt = int(finished.output_tokens.sum()), int(finished.prompt_tokens.sum())
+    good = None if slo.is_empty() else _per_second(int(latencies.meets(slo).sum()), span)
+    return {
+        "duration_s": span.length_ns / NS_PER_S,
+        "requests_per_s": _per_second(len(finished.sent_ns), span),
+        "output_tokens_per_s": _per_second(output, span),
+        "total_tokens_per_s": _per_second(output + prompt, span),
+        "goodput_rps": good,
+        "mean_concurrency": _per_second(float(latencies.e2e_s.sum()), span),
+    }
+
+
+def _windowed_rates(requests: RequestColumns, window: Window) -> Summary:
+    """Requests that finished in the window, and tokens put out in it, whenever their requests were sent.
+
+    A request's tokens count as evenly spread from its first to its last.
+    """
+    done = requests.where(requests.having(Status.FINISHED))
+    first, last = done.first_token_ns, done.last_token_ns
+    inside = np.minimum(last, window.end_ns) - np.maximum(first, window.start_ns)
+    share = np.clip(inside / np.maximum(last - first, 1.0), 0.0, 1.0)
+    starts = (first >= window.start_ns) & (first <= window.end_ns)
+    ends = (last >= window.start_ns) & (last <= window.end_ns)
+    tokens = float(np.sum(starts + (done.output_tokens - 1) * share))
+    return {
+        "start_s": window.start_ns / NS_PER_S,
+        "end_s": window.end_ns / NS_PER_S,
+        "requests_per_s": _per_second(int(ends.sum()), window),
+        "output_tokens_per_s": _per_second(tokens, window),
+    }
+
+
+def _cache_figures(measured: RequestColumns) -> Summary:
+    """Hits over tokens looked up, at first admissions."""
+    admitted = measured.where(~np.isnan(measured.admitted_ns))
+    hit, queried = int(admitted.cached_tokens.sum()), int(admitted.prompt_tokens.sum())
+    return {"prefix_hit_rate": hit / queried if queried else None, "cached_tokens": hit}
+
+
+def _figures_over_time(fold: StepFold) -> Summary:
+    length_ns = fold.window.length_ns
+    work = {"busy": fold.busy_ns, "flops": fold.compute_ns, "bandwidth": fold.memory_ns}
+    return {
+        "kv_usage": fold.used_blocks.summary(length_ns, scale=fold.usable_blocks),
+        "running": fold.running.summary(length_ns),
+        "waiting": fold.waiting.summary(length_ns),
+        "utilization": {name: ns / length_ns if length_ns else None for name, ns in work.items()},
+    }
+
+
+def _load_figures(requests: RequestColumns, queue: QueueFold) -> Summary:
+    arrived = (requests.sent_ns >= queue.window.start_ns) & ~requests.having(Status.REFUSED)
+    trend = queue.trend()
+    return {
+        "overloaded": is_overloaded(trend, int(arrived.sum())),
+        "queue_slope_per_s": None if trend is None else trend.slope_per_s,
+        "drain_s": (_span(requests, 0).end_ns - _last_arrival_ns(requests)) / NS_PER_S,
+    }

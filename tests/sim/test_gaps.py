@@ -1,0 +1,35 @@
+"""The gap pool merges equal gaps and loses none."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmsim.sim import gaps as module
+from llmsim.sim.gaps import GapPool
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 5)), max_size=200))
+def test_pool_counts_every_token_once_however_often_it_merges(pairs: list[tuple[int, int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MIN_PENDING", 8)
+        pool, expected = GapPool(), Counter[int]()
+        for gap_ns, count in pairs:
+            pool.add(gap_ns, count)
+            expected[gap_ns] += count
+        merged = pool.merged()
+    assert merged.gap_ns.tolist() == sorted(expected)
+    assert merged.num_tokens.tolist() == [expected[gap] for gap in sorted(expected)]
+
+
+def test_pool_can_be_read_and_then_added_to() -> None:
+    pool = GapPool()
+    pool.add(5, 1)
+    assert pool.merged().num_tokens.tolist() == [1]
+    pool.add(5, 2)
+    pool.add(3, 4)
+    assert pool.merged().gap_ns.tolist() == [3, 5]
+    assert pool.merged().num_tokens.tolist() == [4, 3]
