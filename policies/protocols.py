@@ -111,7 +111,11 @@ class EvictionPolicy(Protocol):
 
 
 class BatchingPolicy(Protocol):
-    """How a step is composed out of running and waiting sequences."""
+    """How a step is composed out of running and waiting sequences.
+
+    A policy that sets `decodes_alone = True` promises: with nobody waiting and all running sequences in the decode
+    batch it calls `decode_all` and nothing else. Stretches of such steps are then carried out at once.
+    """
 
     def compose(self, step: StepBuilder) -> None:
         """Fill the step by calling the builder. Called once a step, with at least one sequence in the engine."""

@@ -14,19 +14,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from heapq import heappop, heappush
+from typing import Any, Protocol
 
 import simpy
 from simpy.events import NORMAL, Event
 
 from ..policies.core.engine import EngineCore
-from ..policies.core.estimator import StepCost
 from ..policies.core.plan import StepEvents, StepPlan, StepResult
-from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status, StepKind, StepRecord
+from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status
 from ..policies.core.request import Arrival
-from ..policies.core.sequence import Sequence
 from ..policies.core.workload import Workload
+from .bookkeeping import Bookkeeper, Flight, Recorder
 from .executor import SimExecutor
+from .stretch import Stretch
 
 AFTER_ALL = NORMAL + 1
 """Event priority of step boundaries: after every other event of their nanosecond."""
@@ -43,22 +44,6 @@ class StepEnd(Event):
         self._ok = True
         self._defused = False
         env.schedule(self, AFTER_ALL, delay_ns)  # type: ignore[arg-type] # SimPy compares priorities as numbers
-
-
-class Recorder(Protocol):
-    """Where a run's records go."""
-
-    def on_step(self, record: StepRecord) -> None:
-        """A step was committed."""
-
-    def on_gap(self, gap_ns: int, count: int) -> None:
-        """`count` measured requests got an output chunk `gap_ns` after the one before."""
-
-    def on_request(self, record: RequestRecord) -> None:
-        """A request ended."""
-
-    def on_event(self, record: EventRecord) -> None:
-        """Someone was preempted, evicted, refused or aborted."""
 
 
 class Journal(Protocol):
@@ -84,16 +69,6 @@ class Frontend:
     """From a token's commit to the client: detokenising and the other half."""
 
 
-class Flight(NamedTuple):
-    """A planned step on its way."""
-
-    plan: StepPlan
-    result: StepResult
-    cost: StepCost
-    start_ns: int
-    end_ns: int
-
-
 class StallError(RuntimeError):
     """Requests wait, nothing runs and nothing can be admitted."""
 
@@ -111,6 +86,7 @@ class SimDriver:
         frontend: Frontend = Frontend(),
         warmup_ns: int = 0,
         journal: Journal | None = None,
+        leaps: bool = True,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.core = core
@@ -128,7 +104,10 @@ class SimDriver:
         self._inbox: deque[Arrival] = deque()
         self._num_expected = 0  # arrivals under way, and the source while it is open
         self._wake: Event | None = None
-        self._early: set[Sequence] = set()  # running requests that were sent during the warm-up
+        self._due: list[int] = []  # heap: when the requests under way will reach the inbox
+        self._books = Bookkeeper(recorder, core)
+        self._stretch = Stretch(core, executor, recorder, self._books)
+        self._leaps = leaps and journal is None  # a journal holds every plan
         self._flights: deque[Flight] = deque()
         self._device_free_ns = 0
         self._host_free_ns = 0
@@ -147,7 +126,9 @@ class SimDriver:
         for arrival in self._workload.arrivals():
             delay = arrival.time_ns + ingress - int(env.now)
             if delay > 0:
+                heappush(self._due, arrival.time_ns + ingress)
                 yield env.timeout(delay)
+                heappop(self._due)
             self.last_arrival_ns = arrival.time_ns
             self._receive(arrival)
         self._num_expected -= 1
@@ -155,6 +136,7 @@ class SimDriver:
 
     def _later(self, arrival: Arrival, delay_ns: int) -> Generator[Event, Any, None]:
         yield self._env.timeout(delay_ns)
+        heappop(self._due)
         self._num_expected -= 1
         self._receive(arrival)
 
@@ -191,7 +173,7 @@ class SimDriver:
                 )
                 self._ended(record, now_ns)
             elif record.sent_ns < self._warmup_ns:
-                self._early.add(self.core.sequences[request.id])
+                self._books.early.add(self.core.sequences[request.id])
 
     def _ended(self, record: RequestRecord, now_ns: int) -> None:
         egress = self._frontend.egress_ns
@@ -209,6 +191,7 @@ class SimDriver:
             delay = arrival.time_ns + self._frontend.ingress_ns - now_ns
             if delay > 0:
                 self._num_expected += 1
+                heappush(self._due, now_ns + delay)
                 self._env.process(self._later(arrival, delay))
             else:
                 self._inbox.append(arrival)
@@ -216,11 +199,16 @@ class SimDriver:
     # Steps
 
     def _engine(self) -> Generator[Event, Any, None]:
-        env, core, flights = self._env, self.core, self._flights
+        env, core = self._env, self.core
         depth = core.config.depth
         while True:
             now = int(env.now)
             self._drain(now)
+            leapt = self._leap(now)
+            if leapt > now:
+                yield StepEnd(env, leapt - now)
+                continue
+            flights = self._flights
             planned = len(flights) < depth and self._plan(now)
             if planned and len(flights) < depth:
                 # The pipe is not full yet: the next plan follows as soon as the host is free.
@@ -263,67 +251,30 @@ class SimDriver:
             raise StallError(f"step {plan.step}: {waiting} requests wait, nothing runs, {free} blocks are free")
 
     def _commit(self, flight: Flight, now_ns: int) -> None:
-        plan, result = flight.plan, flight.result
-        core = self.core
-        early = core.batch.num_established(self._early) if self._early and plan.batch_number is not None else 0
-        events = core.commit_step(plan, result, now_ns)
+        plan, result, books = flight.plan, flight.result, self._books
+        num_early = books.num_early(plan)
+        events = self.core.commit_step(plan, result, now_ns)
         if self._journal:
             self._journal.committed(plan, result, events, now_ns)
-        on_gap = self._recorder.on_gap
-        for gap_ns, count, sequence in events.gaps:
-            if sequence is None:
-                count -= early
-            elif sequence in self._early:
-                continue
-            if count:
-                on_gap(gap_ns, count)
-        self._record(flight, events)
+        books.gaps(events.gaps, num_early)
+        books.step(flight, events)
         for sequence in events.finished:
-            self._early.discard(sequence)
+            books.early.discard(sequence)
             self._ended(sequence.record, now_ns)
 
-    def _record(self, flight: Flight, events: StepEvents) -> None:
-        plan, cost = flight.plan, flight.cost
-        if plan.preempted or plan.evictions:
-            self._record_events(flight)
-        decodes = plan.num_decodes
-        if plan.rows:
-            decodes += sum(not row.is_prefill for row in plan.rows)
-        if plan.num_prefill_tokens:
-            kind = StepKind.MIXED if decodes else StepKind.PREFILL
-        else:
-            kind = StepKind.DECODE if decodes else StepKind.EMPTY
-        self._recorder.on_step(
-            StepRecord(
-                plan.step,
-                flight.start_ns,
-                cost.device_ns,
-                kind,
-                plan.num_prefill_tokens,
-                decodes,
-                plan.context_tokens(),
-                plan.num_running,
-                plan.num_waiting,
-                plan.num_free_blocks,
-                plan.num_cached_blocks,
-                sum(eviction.num_blocks for eviction in plan.evictions) if plan.evictions else 0,
-                len(plan.preempted),
-                len(events.finished),
-                plan.num_drafts,
-                events.num_accepted,
-                cost.compute_ns,
-                cost.memory_ns,
-                cost.host_ns,
-                cost.extrapolated,
-            )
-        )
-
-    def _record_events(self, flight: Flight) -> None:
-        plan, on_event = flight.plan, self._recorder.on_event
-        for victim, by, num_blocks, reason in plan.preempted:
-            on_event(EventRecord(plan.step, plan.now_ns, EventKind.PREEMPT, victim.id, by.id, num_blocks, reason))
-        for owner, cause, num_blocks, reason in plan.evictions:
-            on_event(EventRecord(plan.step, plan.now_ns, EventKind.EVICT, owner, cause, num_blocks, reason))
+    def _leap(self, now_ns: int) -> int:
+        """Carry out the steps in which nothing can be decided; returns the time at which something may be."""
+        steps = self._stretch.num_steps(self._flights) if self._leaps else 0
+        if not steps:
+            return now_ns
+        horizon = min(self._due) if self._due else None
+        end = self._stretch.run(now_ns, steps, horizon, self._flights, self._device_free_ns)
+        if end.flights:
+            self._flights = deque(end.flights)
+        self._host_free_ns, self._device_free_ns = end.host_free_ns, end.device_free_ns
+        if self._on_progress is not None:
+            self._on_progress(end.now_ns, self.num_ended)
+        return end.now_ns
 
 
 def refused_record(arrival: Arrival) -> RequestRecord:

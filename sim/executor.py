@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..policies.core.estimator import StepCost, StepTimeEstimator
+from heapq import heappop, heappush
+
+from ..policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from ..policies.core.plan import StepPlan, StepResult
 from ..policies.core.request import Output
 from ..policies.core.sequence import Sequence
@@ -21,6 +23,7 @@ class SimExecutor:
         self._cost_model = cost_model
         self._lengths: dict[str, int] = {}
         self._stops: dict[int, list[tuple[Sequence, int]]] = {}
+        self._stop_numbers: list[int] = []
 
     def expect(self, request_id: str, max_tokens: int, output: Output) -> None:
         """Learn what a request will really generate."""
@@ -29,7 +32,9 @@ class SimExecutor:
 
     def forget(self, request_id: str) -> None:
         """The request ended."""
-        self._lengths.pop(request_id, None)
+        if self._lengths and self._lengths.pop(request_id, None) is not None and not self._lengths:
+            self._stops.clear()
+            self._stop_numbers.clear()
 
     def execute(self, plan: StepPlan) -> tuple[StepResult, StepCost]:
         """Predict a step. To be called right after it was planned."""
@@ -40,6 +45,16 @@ class SimExecutor:
         if self._lengths:
             result.stopped = self._stopped(plan)
         return result, cost
+
+    def cost_of_decodes(self, num_decodes: int, context_tokens: int, max_context: int) -> StepCost:
+        """Predict a step of nothing but decodes."""
+        return self._cost_model.step_cost(StepShape((), num_decodes, context_tokens, max_context, num_decodes, 0))
+
+    def steps_to_stop(self, planned: int) -> int | None:
+        """Steps of the decode batch after its step `planned` up to the first in which a request stops by itself."""
+        while self._stop_numbers and self._stop_numbers[0] <= planned:
+            heappop(self._stop_numbers)
+        return self._stop_numbers[0] - planned if self._stop_numbers else None
 
     def _stopped(self, plan: StepPlan) -> list[str]:
         """Requests whose last token comes with this step."""
@@ -55,8 +70,15 @@ class SimExecutor:
                 if left == 0:
                     stopped.append(sequence.id)
                 elif left is not None and sequence.in_batch:
-                    self._stops.setdefault(sequence.joined + left, []).append((sequence, sequence.joined))
+                    self._enter(sequence.joined + left, sequence)
         return stopped
+
+    def _enter(self, number: int, sequence: Sequence) -> None:
+        """Note that a sequence which has just joined stops with the batch's step `number`."""
+        if number not in self._stops:
+            self._stops[number] = []
+            heappush(self._stop_numbers, number)
+        self._stops[number].append((sequence, sequence.joined))
 
     def _left(self, sequence: Sequence) -> int | None:
         """Tokens that it will still generate after those planned; None: as many as `max_tokens` lets it."""

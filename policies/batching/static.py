@@ -12,6 +12,8 @@ from .running import serve_running
 class Static:
     """Nobody joins a batch under way; what continuous batching is measured against."""
 
+    decodes_alone = True
+
     def compose(self, step: StepBuilder) -> None:
         """A new batch when the old one is done; else a step of the old one."""
         if step.num_running:

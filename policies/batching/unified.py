@@ -13,6 +13,8 @@ from .running import serve_running
 class Unified:
     """Prefill chunks and decodes share the budget; nobody is admitted in a step that had to preempt."""
 
+    decodes_alone = True
+
     def compose(self, step: StepBuilder) -> None:
         """Running sequences in order of admission, then the waiting queue until something blocks it."""
         serve_running(step)

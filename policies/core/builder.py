@@ -102,18 +102,22 @@ class StepBuilder:
         if wants:
             self._decode_merged(wants)
         elif batch.size:
-            self._cross(batch.crossing())
-            if not core.in_flight:
-                for sequence in batch.filling():
-                    cache.enter_filled(sequence, batch.planned - sequence.base + 1)
+            self.hand_out_blocks()
         if batch.size:
             self._note_batch()
         return True
 
+    def hand_out_blocks(self) -> None:
+        """Give the decode batch the blocks of its next step, and enter those that it fills."""
+        core, batch = self.core, self.core.batch
+        if batch.num_crossing():
+            self._cross(batch.crossing())
+        if not core.in_flight:
+            for sequence in batch.filling():
+                core.kv_cache.enter_filled(sequence, batch.planned - sequence.base + 1)
+
     def _cross(self, crossing: list[Sequence]) -> None:
         """Give members that need one a new block; what they filled before is entered if it is not yet."""
-        if not crossing:
-            return
         cache = self.core.kv_cache
         ids = cache.take(len(crossing), None, "decode")
         computed = self.core.batch.planned

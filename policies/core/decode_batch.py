@@ -31,6 +31,7 @@ class DecodeBatch:
         self.last_commit_ns = 0
         self._crossings: list[dict[int, Sequence]] = [{} for _ in range(block_size)]
         self._ends: dict[int, dict[int, Sequence]] = {}
+        self._end_numbers: list[int] = []
         self._longest: list[tuple[int, int, Sequence]] = []
         self._fresh: list[Sequence] = []
         self._peaks: list[tuple[int, int]] = []  # (number, gap): each gap greater than all that came after it
@@ -44,7 +45,10 @@ class DecodeBatch:
         self.size += 1
         self.context_tokens += sequence.computed
         self._crossings[base % self._block_size][sequence.admission] = sequence
-        self._ends.setdefault(end, {})[sequence.admission] = sequence
+        if end not in self._ends:
+            self._ends[end] = {}
+            heappush(self._end_numbers, end)
+        self._ends[end][sequence.admission] = sequence
         if len(self._longest) > 2 * self.size + 64:
             self._longest = [entry for entry in self._longest if _is_current(entry)]
             heapify(self._longest)
@@ -95,7 +99,7 @@ class DecodeBatch:
     def filling(self) -> list[Sequence]:
         """Members whose last block is full with the next step's token, in order of admission."""
         members = self._crossings[(self.planned + 1) % self._block_size]
-        return [members[key] for key in sorted(members)]
+        return [members[key] for key in sorted(members)] if members else []
 
     def plan(self) -> None:
         """One more token for every member."""
@@ -106,6 +110,13 @@ class DecodeBatch:
         """Members whose last token was just planned; the caller lets them leave."""
         members = self._ends.get(self.planned)
         return list(members.values()) if members else []
+
+    def steps_to_end(self) -> int:
+        """Steps up to the first with which a member ends by length. The batch is not empty."""
+        numbers = self._end_numbers
+        while numbers[0] not in self._ends:
+            heappop(numbers)
+        return numbers[0] - self.planned
 
     def members(self) -> list[Sequence]:
         """All members."""

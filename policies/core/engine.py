@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from collections.abc import Sequence as Items
 
 from .builder import StepBuilder
 from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
-from .kv_cache import KVCache
+from .kv_cache import Eviction, KVCache
 from .plan import Gap, Row, StepEvents, StepPlan, StepResult
 from .records import RequestRecord, Status
 from .request import Request
@@ -159,11 +160,14 @@ class EngineCore:
         if builder.preempted:
             plan.preempted = builder.preempted
         self._waits.settle(self.waiting, plan.blocked)
+        self._take_stock(plan)
+        return plan
+
+    def _take_stock(self, plan: StepPlan) -> None:
         plan.num_running = len(self.running)
         plan.num_waiting = len(self.waiting)
-        plan.num_free_blocks = cache.pool.num_free
-        plan.num_cached_blocks = cache.index.num_evictable
-        return plan
+        plan.num_free_blocks = self.kv_cache.pool.num_free
+        plan.num_cached_blocks = self.kv_cache.index.num_evictable
 
     def commit_step(self, plan: StepPlan, result: StepResult, now_ns: int) -> StepEvents:
         """Deliver a step's tokens: roll back rejected drafts, end what is done, free its blocks. In order of plans."""
@@ -178,6 +182,55 @@ class EngineCore:
         if plan.rows or plan.detached or result.stopped:
             events.finished = self._finish(plan, result, events)
         return events
+
+    # A stretch of steps in which nothing is decided
+
+    def steady_steps(self) -> int:
+        """How many of the next steps are certain to be one more token for each member of the decode batch.
+
+        Certain as long as nobody arrives, stops or is aborted: nobody waits, all that run are in the batch, none ends
+        by length, blocks suffice. The stretch is carried out by `plan_steady` and `commit_steady` in turn, and gives
+        what plans and commits one by one would.
+        """
+        batch = self.batch
+        if self.loose or self.waiting or not batch.size or batch.size > self.config.max_num_batched_tokens:
+            return 0
+        if not getattr(self.policies.batching, "decodes_alone", False) or len(self.in_flight) != self.config.depth - 1:
+            return 0
+        if any(plan.rows or plan.detached or plan.batch_number is None for plan in self.in_flight):
+            return 0
+        steps = batch.steps_to_end() - 1
+        if -(-steps // self.config.block_size) * batch.size <= self.num_free_blocks:
+            return steps
+        return min(steps, self.num_free_blocks // batch.size * self.config.block_size)
+
+    def plan_steady(self, now_ns: int) -> Items[Eviction]:
+        """Plan one step of a stretch; returns what was evicted for it."""
+        self.now_ns = now_ns
+        self.num_steps += 1
+        self._builder.hand_out_blocks()
+        self.batch.plan()
+        cache = self.kv_cache
+        if not cache.evictions:
+            return ()
+        evictions, cache.evictions = cache.evictions, []
+        return evictions
+
+    def commit_steady(self, now_ns: int) -> Items[Gap]:
+        """Commit the oldest step of a stretch; returns the gaps since the members' last tokens."""
+        self.now_ns = now_ns
+        return self.batch.commit(now_ns, self.batch.size)
+
+    def end_stretch(self, now_ns: int, evictions: Items[Eviction]) -> StepPlan:
+        """The plan of the stretch's last step, planned at `now_ns`, which is still in flight."""
+        batch = self.batch
+        plan = StepPlan(self.num_steps - 1, now_ns, batch_number=batch.planned, num_decodes=batch.size)
+        plan.decode_context_tokens = batch.context_tokens
+        plan.max_decode_context = batch.max_context()
+        plan.evictions = evictions
+        self._take_stock(plan)
+        self.in_flight[-1] = plan
+        return plan
 
     # Changes of state that the builder shares
 

@@ -1,0 +1,118 @@
+"""What a driver writes down of its steps: rows for steps and events, gaps between output chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from ..policies.core.engine import EngineCore
+from ..policies.core.estimator import StepCost
+from ..policies.core.kv_cache import Eviction
+from ..policies.core.plan import Gap, StepEvents, StepPlan, StepResult
+from ..policies.core.records import EventKind, EventRecord, RequestRecord, StepKind, StepRecord
+from ..policies.core.sequence import Sequence
+
+
+class Recorder(Protocol):
+    """Where a run's records go."""
+
+    def on_step(self, record: StepRecord) -> None:
+        """A step was committed."""
+
+    def on_gap(self, gap_ns: int, count: int) -> None:
+        """`count` measured requests got an output chunk `gap_ns` after the one before."""
+
+    def on_request(self, record: RequestRecord) -> None:
+        """A request ended."""
+
+    def on_event(self, record: EventRecord) -> None:
+        """Someone was preempted, evicted, refused or aborted."""
+
+
+class Flight(NamedTuple):
+    """A planned step on its way."""
+
+    plan: StepPlan
+    result: StepResult
+    cost: StepCost
+    start_ns: int
+    end_ns: int
+
+
+class Bookkeeper:
+    """Turns plans and commits into rows. Gaps of requests that were sent during the warm-up are left out."""
+
+    def __init__(self, recorder: Recorder, core: EngineCore) -> None:
+        self._recorder = recorder
+        self._core = core
+        self.early: set[Sequence] = set()
+        """Requests in the engine that were sent during the warm-up."""
+
+    def num_early(self, plan: StepPlan) -> int:
+        """How many of them the commit of `plan`, which is due, will count in the batch's common gap."""
+        if not self.early or plan.batch_number is None:
+            return 0
+        return self._core.batch.num_established(self.early)
+
+    def gaps(self, gaps: Iterable[Gap], num_early: int) -> None:
+        """Write down a commit's gaps."""
+        on_gap = self._recorder.on_gap
+        for gap_ns, count, sequence in gaps:
+            if sequence is None:
+                count -= num_early
+            elif sequence in self.early:
+                continue
+            if count:
+                on_gap(gap_ns, count)
+
+    def step(self, flight: Flight, events: StepEvents) -> None:
+        """Write down a committed step and what happened in it."""
+        plan = flight.plan
+        if plan.preempted:
+            for victim, by, num_blocks, reason in plan.preempted:
+                kind = EventKind.PREEMPT
+                self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, victim.id, by.id, num_blocks, reason))
+        if plan.evictions:
+            self.evictions(plan.step, plan.now_ns, plan.evictions)
+        self._recorder.on_step(step_record(flight, len(events.finished), events.num_accepted))
+
+    def evictions(self, step: int, now_ns: int, evictions: Iterable[Eviction]) -> None:
+        """Write down who was evicted for whom."""
+        on_event = self._recorder.on_event
+        for owner, by, num_blocks, reason in evictions:
+            on_event(EventRecord(step, now_ns, EventKind.EVICT, owner, by, num_blocks, reason))
+
+
+def step_record(flight: Flight, num_finished: int, num_accepted: int) -> StepRecord:
+    """The row of a step."""
+    plan, cost = flight.plan, flight.cost
+    decodes, context = plan.num_decodes, plan.decode_context_tokens
+    for row in plan.rows:
+        decodes += not row.is_prefill
+        context += row.num_computed + row.num_tokens
+    if plan.num_prefill_tokens:
+        kind = StepKind.MIXED if decodes else StepKind.PREFILL
+    else:
+        kind = StepKind.DECODE if decodes else StepKind.EMPTY
+    return StepRecord(
+        step=plan.step,
+        start_ns=flight.start_ns,
+        duration_ns=cost.device_ns,
+        kind=kind,
+        num_prefill_tokens=plan.num_prefill_tokens,
+        num_decodes=decodes,
+        context_tokens=context,
+        num_running=plan.num_running,
+        num_waiting=plan.num_waiting,
+        free_blocks=plan.num_free_blocks,
+        cached_blocks=plan.num_cached_blocks,
+        num_evicted=sum(eviction.num_blocks for eviction in plan.evictions) if plan.evictions else 0,
+        num_preempted=len(plan.preempted),
+        num_finished=num_finished,
+        num_drafts=plan.num_drafts,
+        num_accepted=num_accepted,
+        compute_ns=cost.compute_ns,
+        memory_ns=cost.memory_ns,
+        host_ns=cost.host_ns,
+        extrapolated=cost.extrapolated,
+    )
