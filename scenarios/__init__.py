@@ -1,1 +1,1 @@
-"""The roof: the YAML files, their schema, workloads and trace readers, assembly and studies."""
+"""What users write and what is made of it: the YAML files, their schema, workloads, assembly, studies."""

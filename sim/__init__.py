@@ -1,1 +1,1 @@
-"""The simulator: cost model, executor, SimPy driver, metrics and plots."""
+"""The simulator: a core driven by SimPy, its steps priced by a cost model."""

@@ -1,6 +1,7 @@
 """What a run leaves behind: step, request and event rows, the same for both engines.
 
-Every metric and every explanation is a pure function of these rows. Times are integer nanoseconds; tables show seconds.
+Every metric and every explanation is a pure function of these rows. Times are integer nanoseconds; tables
+show seconds.
 """
 
 from __future__ import annotations

@@ -42,14 +42,17 @@ class Prompt:
             raise ValueError(f"span ({content}, {start}, {length}) has a negative start or length")
         if length == 0:
             return
-        if self.starts and self.contents[-1] == content:
-            if self.offsets[-1] + self.num_tokens - self.starts[-1] == start:
-                self.num_tokens += length
-                return
+        if self.starts and self.contents[-1] == content and self._end_offset() == start:
+            self.num_tokens += length
+            return
         self.starts.append(self.num_tokens)
         self.contents.append(content)
         self.offsets.append(start)
         self.num_tokens += length
+
+    def _end_offset(self) -> int:
+        """Where in its content the last span ends."""
+        return self.offsets[-1] + self.num_tokens - self.starts[-1]
 
     def spans(self) -> list[tuple[Content, int, int]]:
         """The spans as `(content, start, length)`."""

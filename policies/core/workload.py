@@ -12,8 +12,8 @@ class Workload(Protocol):
     """Traffic that reacts to finishes; not a list.
 
     `arrivals` yields in order of time, lazily: the driver holds one arrival at a time. `on_finish` is called
-    synchronously at the commit in which a request ended (finished, aborted or refused) and returns what that sets
-    off: a next turn, the next request of a closed loop. Times are nanoseconds >= now_ns.
+    synchronously at the commit in which a request ended (finished, aborted or refused) and returns what that
+    sets off: a next turn, the next request of a closed loop. Times are nanoseconds >= now_ns.
     """
 
     def arrivals(self) -> Iterator[Arrival]:

@@ -1,0 +1,56 @@
+"""vLLM's step: no phases, running sequences first, then admissions, under one token budget."""
+
+from __future__ import annotations
+
+from ..core.builder import StepBuilder
+from ..core.records import Blocked
+from ..core.sequence import Sequence
+from ..registry import register
+from .running import serve_running
+
+
+@register("batching", "unified")
+class Unified:
+    """Prefill chunks and decodes share the budget; nobody is admitted in a step that had to preempt."""
+
+    def compose(self, step: StepBuilder) -> None:
+        """Running sequences in order of admission, then the waiting queue until something blocks it."""
+        serve_running(step)
+        if step.preempted:
+            step.block(Blocked.MEMORY)
+        elif step.next_waiting() is not None:
+            ran = step.plan.num_decodes > 0 or bool(step.rows)
+            self._admit(step, ran, any(row.is_prefill for row in step.rows.values()))
+
+    def _admit(self, step: StepBuilder, ran: bool, prefilling: bool) -> None:
+        while (sequence := step.next_waiting()) is not None:
+            blocked = self._admit_one(step, sequence, ran, prefilling)
+            if blocked is not None:
+                step.block(blocked)
+                return
+
+    def _admit_one(self, step: StepBuilder, sequence: Sequence, ran: bool, prefilling: bool) -> Blocked | None:
+        config = step.config
+        if step.budget <= 0:
+            return Blocked.BUDGET
+        if step.num_running >= config.max_num_seqs:
+            return Blocked.SLOTS
+        match = step.match(sequence)
+        hit = match.num_blocks * config.block_size
+        num_tokens, num_drafts = sequence.num_tokens - hit, 0
+        if config.num_speculative_tokens and num_tokens == 1 and not prefilling and (ran or hit):
+            # One token to go: vLLM pads it to the shape of a decode with placeholder drafts.
+            num_drafts = config.num_speculative_tokens
+            num_tokens += num_drafts
+            if num_tokens > step.budget:
+                return Blocked.BUDGET
+        if step.request_limit is not None:
+            num_tokens = min(num_tokens, step.request_limit)
+        if not config.enable_chunked_prefill and num_tokens > step.budget:
+            return Blocked.BUDGET
+        num_tokens = min(num_tokens, step.budget)
+        if step.prefill_budget is not None:
+            if step.prefill_budget <= 0:
+                return Blocked.CHUNK
+            num_tokens = min(num_tokens, step.prefill_budget + num_drafts)
+        return step.admit(sequence, match, num_tokens, num_drafts)

@@ -1,0 +1,1 @@
+"""How many prefill tokens a step may hold."""

@@ -1,0 +1,69 @@
+"""What an engine core is set to, in its own words; presets translate their engine's keys into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .. import registry
+from ..protocols import BatchingPolicy, ChunkSizePolicy, EvictionPolicy, PreemptionPolicy, SchedulingPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Limits and switches of one engine. Raises ValueError on a combination that no engine runs."""
+
+    num_blocks: int
+    """KV blocks, the null block included."""
+    block_size: int = 16
+    max_num_seqs: int = 1024
+    max_num_batched_tokens: int = 8192
+    max_model_len: int = 1 << 60
+    depth: int = 1
+    """Plans in flight: 2 is asynchronous scheduling."""
+    enable_prefix_caching: bool = True
+    enable_chunked_prefill: bool = True
+    reserve_full_prompt: bool = True
+    """Admit only where blocks for all known tokens are free."""
+    watermark: float = 0.0
+    """Share of the blocks that admissions leave free while anyone runs."""
+    num_speculative_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("num_blocks", 2),
+            ("block_size", 1),
+            ("max_num_seqs", 1),
+            ("max_num_batched_tokens", 1),
+        ):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: {getattr(self, name)} is out of range; at least {least}")
+        if self.depth not in (1, 2):
+            raise ValueError(f"depth: {self.depth} is out of range; 1 or 2")
+        if not 0 <= self.watermark < 1:
+            raise ValueError(f"watermark: {self.watermark} is out of range; at least 0, below 1")
+        if self.num_speculative_tokens < 0:
+            raise ValueError(f"num_speculative_tokens: {self.num_speculative_tokens} is out of range; at least 0")
+        if self.max_num_batched_tokens <= self.num_speculative_tokens:
+            raise ValueError(
+                f"max_num_batched_tokens: {self.max_num_batched_tokens} does not hold a token and "
+                f"{self.num_speculative_tokens} drafts"
+            )
+        if self.num_speculative_tokens and self.depth > 1:
+            raise ValueError("num_speculative_tokens: cannot be combined with asynchronous scheduling")
+
+
+class Policies(NamedTuple):
+    """The policies of one engine."""
+
+    batching: BatchingPolicy
+    scheduling: SchedulingPolicy
+    preemption: PreemptionPolicy
+    chunk_size: ChunkSizePolicy
+    eviction: EvictionPolicy
+
+    @classmethod
+    def of(cls, specs: Mapping[str, Mapping[str, Any]]) -> Policies:
+        """Policies from their specifications by kind. Raises `registry.PolicyError`."""
+        return cls(**{kind: registry.create(kind, specs[kind]) for kind in cls._fields})

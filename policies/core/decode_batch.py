@@ -1,0 +1,167 @@
+"""The persistent decode batch: sequences that gain one token a step cost nothing in a step in which nothing changes.
+
+A member stores only a base: `computed = planned - base`, where `planned` counts the steps planned for the batch.
+Two calendars say what a step touches:
+
+    crossings[planned % block_size]   members that need a new block in the next step (base = planned, mod block_size)
+    ends[number]                      members whose last token by length comes with that step of the batch
+
+A member's tokens in flight are the batch's steps that were planned since it joined and are not committed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from heapq import heapify, heappop, heappush
+
+from .plan import Gap
+from .sequence import Sequence
+
+
+class DecodeBatch:
+    """Members and their calendars. Sequences join when their prefill's last chunk is planned."""
+
+    def __init__(self, block_size: int) -> None:
+        self._block_size = block_size
+        self.planned = 0
+        self.committed = 0
+        self.size = 0
+        self.context_tokens = 0
+        """Sum of the members' computed tokens."""
+        self.last_commit_ns = 0
+        self._crossings: list[dict[int, Sequence]] = [{} for _ in range(block_size)]
+        self._ends: dict[int, dict[int, Sequence]] = {}
+        self._longest: list[tuple[int, int, Sequence]] = []
+        self._fresh: list[Sequence] = []
+        self._peaks: list[tuple[int, int]] = []  # (number, gap): each gap greater than all that came after it
+
+    def join(self, sequence: Sequence) -> None:
+        """Take in a sequence all of whose known tokens are computed, with a further token to come."""
+        sequence.in_batch = True
+        sequence.base = base = self.planned - sequence.computed
+        sequence.joined = self.planned
+        sequence.batch_end = end = self.planned + sequence.end - sequence.computed - 1
+        self.size += 1
+        self.context_tokens += sequence.computed
+        self._crossings[base % self._block_size][sequence.admission] = sequence
+        self._ends.setdefault(end, {})[sequence.admission] = sequence
+        if len(self._longest) > 2 * self.size + 64:
+            self._longest = [entry for entry in self._longest if _is_current(entry)]
+            heapify(self._longest)
+        heappush(self._longest, (base, sequence.admission, sequence))
+        self._fresh.append(sequence)
+
+    def leave(self, sequence: Sequence) -> int:
+        """Let a member go, its own counts restored. Returns how many of its tokens the batch has in flight."""
+        since = max(self.committed, sequence.joined)
+        pending = self.planned - since
+        if self.committed > sequence.joined:
+            self._note_gaps(sequence)
+        sequence.in_batch = False
+        sequence.computed = self.planned - sequence.base
+        sequence.in_flight += pending
+        sequence.num_tokens = sequence.computed + 1 - sequence.in_flight
+        self.size -= 1
+        self.context_tokens -= sequence.computed
+        del self._crossings[sequence.base % self._block_size][sequence.admission]
+        ends = self._ends[sequence.batch_end]
+        del ends[sequence.admission]
+        if not ends:
+            del self._ends[sequence.batch_end]
+        if sequence in self._fresh:
+            self._fresh.remove(sequence)
+        if not self.size:
+            self._peaks.clear()
+        return pending
+
+    def computed(self, sequence: Sequence) -> int:
+        """Computed tokens of a member."""
+        return self.planned - sequence.base
+
+    def num_known(self, sequence: Sequence) -> int:
+        """Prompt and output tokens of a member that are delivered."""
+        in_flight = sequence.in_flight + self.planned - max(self.committed, sequence.joined)
+        return self.computed(sequence) + 1 - in_flight
+
+    def num_crossing(self) -> int:
+        """Members that need a block in the next step."""
+        return len(self._crossings[self.planned % self._block_size])
+
+    def crossing(self) -> list[Sequence]:
+        """Members that need a block in the next step, in order of admission."""
+        members = self._crossings[self.planned % self._block_size]
+        return [members[key] for key in sorted(members)]
+
+    def filling(self) -> list[Sequence]:
+        """Members whose last block is full with the next step's token, in order of admission."""
+        members = self._crossings[(self.planned + 1) % self._block_size]
+        return [members[key] for key in sorted(members)]
+
+    def plan(self) -> None:
+        """One more token for every member."""
+        self.planned += 1
+        self.context_tokens += self.size
+
+    def ending(self) -> list[Sequence]:
+        """Members whose last token was just planned; the caller lets them leave."""
+        members = self._ends.get(self.planned)
+        return list(members.values()) if members else []
+
+    def members(self) -> list[Sequence]:
+        """All members."""
+        return [sequence for bucket in self._crossings for sequence in bucket.values()]
+
+    def max_context(self) -> int:
+        """The largest context among the members."""
+        heap = self._longest
+        while heap and not _is_current(heap[0]):
+            heappop(heap)
+        return self.planned - heap[0][0] if heap else 0
+
+    def commit(self, now_ns: int, num_members: int) -> list[Gap]:
+        """Commit the oldest step in flight, of which `num_members` are members still.
+
+        Returns the gaps since their last tokens as (ns, members, the member if it stands for itself).
+        """
+        self.committed += 1
+        gap = now_ns - self.last_commit_ns
+        gaps: list[Gap] = []
+        fresh = self._fresh
+        if fresh:
+            for sequence in fresh:
+                if sequence.joined < self.committed:
+                    gaps.append((now_ns - sequence.last_token_ns, 1, sequence))
+                    _widen(sequence, now_ns - sequence.last_token_ns)
+            num_members -= len(gaps)
+            self._fresh = [s for s in fresh if s.joined >= self.committed]
+        if num_members:
+            gaps.append((gap, num_members, None))
+        peaks = self._peaks
+        while peaks and peaks[-1][1] <= gap:
+            peaks.pop()
+        peaks.append((self.committed, gap))
+        self.last_commit_ns = now_ns
+        return gaps
+
+    def num_established(self, sequences: set[Sequence]) -> int:
+        """How many of `sequences` the next commit counts in its common gap."""
+        number = self.committed + 1
+        return sum(1 for s in sequences if s.in_batch and s.joined < number - 1)
+
+    def _note_gaps(self, sequence: Sequence) -> None:
+        """Write down for a leaving member when its last token came and the longest gap that it saw as a member."""
+        sequence.last_token_ns = self.last_commit_ns
+        if self.committed - sequence.joined > 1:
+            at = bisect_right(self._peaks, (sequence.joined + 2,))
+            _widen(sequence, self._peaks[at][1])
+
+
+def _is_current(entry: tuple[int, int, Sequence]) -> bool:
+    base, admission, sequence = entry
+    return sequence.in_batch and sequence.base == base and sequence.admission == admission
+
+
+def _widen(sequence: Sequence, gap_ns: int) -> None:
+    record = sequence.record
+    if record.max_gap_ns is None or gap_ns > record.max_gap_ns:
+        record.max_gap_ns = gap_ns

@@ -1,0 +1,172 @@
+"""The journal: the ordered log of core calls, enough to feed a fresh core and compare every plan and token time.
+
+One JSON object a line, gzipped. The first describes the engine; then `add`, `abort`, `plan` and `commit` as they came.
+Whichever engine wrote a journal, `replay` must get identical plans and token times: what differs is a bug.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .config import EngineConfig, Policies
+from .engine import EngineCore
+from .plan import StepEvents, StepPlan, StepResult
+from .request import Arrival, Prompt, Request
+
+FORMAT = 1
+Specs = Mapping[str, Mapping[str, Any]]
+
+
+class JournalError(ValueError):
+    """A journal cannot be read, or its replay differs. The message names the line."""
+
+
+class JournalWriter:
+    """Writes a journal as the calls come. Close it, or use it as a context manager."""
+
+    def __init__(self, path: Path, config: EngineConfig, policies: Specs, version: str) -> None:
+        self._raw = path.open("wb")
+        # No file name and no time in the header: the same run writes the same bytes.
+        self._file = gzip.GzipFile(filename="", fileobj=self._raw, mode="wb", mtime=0, compresslevel=1)
+        engine = {"format": FORMAT, "version": version, "config": asdict(config), "policies": policies}
+        self._write(engine)
+
+    def __enter__(self) -> JournalWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+        self._raw.close()
+
+    def _write(self, entry: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+
+    def added(self, arrival: Arrival, now_ns: int) -> None:
+        """A request was given to the core (one that was refused on its way was not)."""
+        request = arrival.request
+        if arrival.refusal is not None:
+            return
+        entry = {
+            "call": "add",
+            "now_ns": now_ns,
+            "id": request.id,
+            "arrival_ns": request.arrival_ns,
+            "spans": request.prompt.spans(),
+            "max_tokens": request.max_tokens,
+            "output_content": request.output_content,
+        }
+        for key in ("priority", "tenant", "session", "deadline_ns"):
+            if getattr(request, key):
+                entry[key] = getattr(request, key)
+        self._write(entry)
+
+    def aborted(self, request_id: str, now_ns: int) -> None:
+        """A request was aborted."""
+        self._write({"call": "abort", "now_ns": now_ns, "id": request_id})
+
+    def planned(self, plan: StepPlan) -> None:
+        """A step was planned."""
+        self._write({"call": "plan", "now_ns": plan.now_ns, "digest": _digest(plan)})
+
+    def committed(self, plan: StepPlan, result: StepResult, events: StepEvents, now_ns: int) -> None:
+        """A step was committed."""
+        entry: dict[str, Any] = {"call": "commit", "now_ns": now_ns}
+        if result.stopped:
+            entry["stopped"] = list(result.stopped)
+        if result.accepted:
+            entry["accepted"] = dict(result.accepted)
+        if result.tokens:
+            entry["tokens"] = dict(result.tokens)
+        if events.finished:
+            entry["finished"] = _finished(events)
+        self._write(entry)
+
+
+def _digest(plan: StepPlan) -> str:
+    return hashlib.blake2b(plan.digest().encode(), digest_size=8).hexdigest()
+
+
+def _finished(events: StepEvents) -> list[list[Any]]:
+    """Who finished, with the times of the first and the last token and their number."""
+    records = [sequence.record for sequence in events.finished]
+    return [[r.request_id, r.first_token_ns, r.last_token_ns, r.output_tokens] for r in records]
+
+
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """The entries of a journal, the engine's description first. Raises JournalError for a file that is none."""
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                entry = json.loads(line)
+                if not isinstance(entry, dict) or (number == 1 and entry.get("format") != FORMAT):
+                    raise JournalError(f"{path}: line {number}: not a journal of format {FORMAT}")
+                yield entry
+    except FileNotFoundError:
+        raise JournalError(f"{path}: no such file") from None
+    except (OSError, EOFError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise JournalError(f"{path}: line {number + 1}: {error}") from None
+    if number == 0:
+        raise JournalError(f"{path}: the file is empty")
+
+
+class Replay:
+    """A journal fed to a fresh core; each plan and each finish is compared with what was written."""
+
+    def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
+        engine = next(entries)
+        self._entries = entries
+        self.core = EngineCore(EngineConfig(**engine["config"]), Policies.of(engine["policies"]))
+        self.num_plans = 0
+        self.num_finished = 0
+
+    def run(self) -> None:
+        """Feed all entries. Raises JournalError at the first difference, naming the entry."""
+        calls = {"add": self._add, "abort": self._abort, "plan": self._plan, "commit": self._commit}
+        for number, entry in enumerate(self._entries, 2):
+            try:
+                difference = calls[entry["call"]](entry)
+            except (KeyError, TypeError) as error:
+                raise JournalError(f"line {number}: malformed entry: {error!r}") from None
+            if difference is not None:
+                raise JournalError(f"line {number}: {difference}")
+
+    def _add(self, entry: dict[str, Any]) -> None:
+        optional = {key: entry[key] for key in ("priority", "tenant", "session", "deadline_ns") if key in entry}
+        spans = entry["spans"]
+        literal = len(spans) == 1 and isinstance(spans[0][0], list)
+        prompt = Prompt.of_tokens(spans[0][0]) if literal else Prompt(tuple(span) for span in spans)
+        request = Request(
+            entry["id"], entry["arrival_ns"], prompt, entry["max_tokens"], entry["output_content"], **optional
+        )
+        self.core.add_request(request, entry["now_ns"])
+
+    def _abort(self, entry: dict[str, Any]) -> None:
+        self.core.abort(entry["id"], entry["now_ns"])
+
+    def _plan(self, entry: dict[str, Any]) -> str | None:
+        plan = self.core.plan_step(entry["now_ns"])
+        self.num_plans += 1
+        if plan is None:
+            return "nothing to plan where the journal has a plan"
+        return None if _digest(plan) == entry["digest"] else f"step {plan.step} differs: {plan.digest()}"
+
+    def _commit(self, entry: dict[str, Any]) -> str | None:
+        keys = ("stopped", "accepted", "tokens")
+        result = StepResult(0, **{key: entry[key] for key in keys if key in entry})
+        if not self.core.in_flight:
+            return "a commit without a plan"
+        events = self.core.commit_step(self.core.in_flight[0], result, entry["now_ns"])
+        self.num_finished += len(events.finished)
+        want, got = entry.get("finished", []), _finished(events)
+        return None if want == got else f"finished {got}, the journal has {want}"

@@ -1,0 +1,119 @@
+"""The paged KV cache as sequences see it: allocation, entry into the prefix index, release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..protocols import EvictionPolicy
+from .block_pool import BlockPool
+from .hash_blocks import NO_MATCH, HashBlocks, Match
+from .sequence import Sequence
+
+
+class Eviction(NamedTuple):
+    """Cached blocks that were given up for someone."""
+
+    owner: str
+    """The request that had computed them."""
+    by: str | None
+    """The request that needed the memory; None: the decode batch as a whole."""
+    num_blocks: int
+    reason: str
+    """`decode`, `prefill` or `admit`."""
+
+
+class KVCache:
+    """Block pool and prefix index behind one door.
+
+    A sequence holds `leases` on blocks that are in the index (its first `num_entered`) and `private` blocks behind
+    them, which are not full yet or whose tokens are not known yet.
+    """
+
+    def __init__(self, num_blocks: int, block_size: int, eviction: EvictionPolicy, *, caching: bool) -> None:
+        self.block_size = block_size
+        self.caching = caching
+        self.index = HashBlocks(block_size, eviction)
+        self.pool = BlockPool(num_blocks, self.index)
+        self.evictions: list[Eviction] = []
+        """Since the list was last emptied; the core empties it once a step."""
+
+    def match(self, sequence: Sequence) -> Match:
+        """The cached prefix of what the sequence must compute: at least its last known token is left out."""
+        if not self.caching:
+            return NO_MATCH
+        return self.index.match(sequence.stream, (sequence.num_tokens - 1) // self.block_size)
+
+    def num_blocks_short(self, sequence: Sequence, num_tokens: int) -> int:
+        """Blocks that the sequence lacks to hold `num_tokens` tokens."""
+        return -(-num_tokens // self.block_size) - sequence.num_entered - len(sequence.private)
+
+    def acquire(self, sequence: Sequence, match: Match) -> None:
+        """Give the matched prefix to a sequence that holds nothing."""
+        assert not sequence.leases, sequence
+        sequence.leases = self.index.acquire(match)
+        sequence.num_entered = match.num_blocks
+
+    def extend(self, sequence: Sequence, num_tokens: int, num_known: int, reason: str) -> None:
+        """Give the sequence blocks for `num_tokens` tokens, and enter what is full of its `num_known` first tokens.
+
+        The caller has made sure that enough blocks are free.
+        """
+        short = self.num_blocks_short(sequence, num_tokens)
+        if short > 0:
+            sequence.private += self.take(short, sequence.id, reason)
+        self.enter(sequence, min(num_tokens, num_known))
+
+    def take(self, num_blocks: int, by: str | None, reason: str) -> list[int]:
+        """Blocks for `by`; who was evicted for them is noted in `evictions`."""
+        ids, evicted = self.pool.take(num_blocks)
+        for owner, gone in evicted:
+            self.evictions.append(Eviction(owner, by, len(gone), reason))
+        return ids
+
+    def enter(self, sequence: Sequence, num_tokens: int) -> None:
+        """Enter the full blocks of the first `num_tokens` tokens, as far as they are not in the index yet."""
+        count = num_tokens // self.block_size - sequence.num_entered
+        if count > 0 and self.caching:
+            ids = sequence.private[:count]
+            del sequence.private[:count]
+            self.index.enter(sequence.leases, sequence.stream, sequence.num_entered, ids, sequence.id)
+            sequence.num_entered += count
+
+    def enter_filled(self, sequence: Sequence, num_tokens: int) -> None:
+        """`enter` for a sequence whose only block outside the index is full with `num_tokens` tokens."""
+        private = sequence.private
+        if self.caching:
+            if sequence.leases and len(private) == 1 and self.index.grow(sequence.leases[-1], sequence.stream, private):
+                private.clear()
+                sequence.num_entered += 1
+            else:
+                self.enter(sequence, num_tokens)
+
+    def release(self, sequence: Sequence) -> None:
+        """Take everything back: what is in the index stays matchable until it is evicted."""
+        self.pool.release(sequence.private)
+        self.index.release(sequence.leases)
+        sequence.private, sequence.leases, sequence.num_entered = [], [], 0
+
+    def block_table(self, sequence: Sequence) -> list[int]:
+        """Ids of the sequence's blocks in order of their tokens."""
+        table: list[int] = []
+        for lease in sequence.leases:
+            for run in reversed(list(lease.runs_from_tail())):
+                table += run.ids
+        return table + sequence.private
+
+    def check_integrity(self, sequences: Iterable[Sequence]) -> None:
+        """Assert that blocks are conserved and that the index counts exactly the users that there are."""
+        users: dict[int, int] = {}
+        private: list[int] = []
+        for sequence in sequences:
+            private += sequence.private
+            for lease in sequence.leases:
+                for run in lease.runs_from_tail():
+                    users[id(run)] = users.get(id(run), 0) + 1
+        for run in self.index.runs():
+            assert run.num_users == users.get(id(run), 0), (run.owner, run.num_users, users.get(id(run), 0))
+        self.index.check_integrity()
+        self.pool.check_integrity(private)

@@ -1,0 +1,108 @@
+"""The shapes of a dense decoder-only transformer, and the bytes that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Dtype = Literal["bf16", "fp8"]
+DTYPE_BYTES: dict[Dtype, int] = {"bf16": 2, "fp8": 1}
+ACTIVATION_BYTES = 2
+"""Of activations, embeddings, norms and lm_head: bf16 whatever the linear layers are (so are fp8 models)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A Llama-shaped model: attention with grouped KV heads, gated MLP, RMSNorm."""
+
+    name: str
+    num_layers: int
+    hidden_size: int
+    intermediate_size: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    vocab_size: int
+    max_position_embeddings: int
+    dtype: Dtype = "bf16"
+    """Of the linear layers' weights."""
+    tied_embeddings: bool = False
+    """lm_head shares the embedding's weights."""
+    attention_bias: bool = False
+    """Q, K and V have a bias."""
+    qk_norm: bool = False
+    """Q and K are normalised head by head."""
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPE_BYTES:
+            raise ValueError(f"{self.name}: dtype {self.dtype!r} is unknown; choose {', '.join(DTYPE_BYTES)}")
+        for field in (
+            "num_layers",
+            "hidden_size",
+            "intermediate_size",
+            "num_heads",
+            "num_kv_heads",
+            "head_dim",
+        ):
+            if getattr(self, field) < 1:
+                raise ValueError(f"{self.name}: {field} is {getattr(self, field)}; it must be at least 1")
+        if self.vocab_size < 1 or self.max_position_embeddings < 1:
+            raise ValueError(f"{self.name}: vocab_size and max_position_embeddings must be at least 1")
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(f"{self.name}: {self.num_heads} heads cannot share {self.num_kv_heads} KV heads evenly")
+
+    @property
+    def num_parameters(self) -> int:
+        """Parameters of the whole model; tied embeddings count once."""
+        return self.num_layers * (self._layer_linear(1) + self._layer_other(1)) + self._outer(1)
+
+    def weight_bytes(self, tensor_parallel: int = 1) -> int:
+        """Bytes of weights on each GPU."""
+        linear = self._layer_linear(tensor_parallel) * DTYPE_BYTES[self.dtype]
+        other = self._layer_other(tensor_parallel) * ACTIVATION_BYTES
+        return self.num_layers * (linear + other) + self._outer(tensor_parallel) * ACTIVATION_BYTES
+
+    def kv_bytes_per_token(self, tensor_parallel: int = 1, kv_dtype_bytes: int = ACTIVATION_BYTES) -> int:
+        """KV bytes of a token on each GPU: K and V of every layer and KV head that the GPU holds."""
+        return 2 * self.num_layers * self.kv_heads_per_gpu(tensor_parallel) * self.head_dim * kv_dtype_bytes
+
+    def heads_per_gpu(self, tensor_parallel: int) -> int:
+        """Query heads on each GPU."""
+        return self.num_heads // tensor_parallel
+
+    def kv_heads_per_gpu(self, tensor_parallel: int) -> int:
+        """KV heads on each GPU; with more GPUs than KV heads each GPU holds a copy of one."""
+        return max(1, self.num_kv_heads // tensor_parallel)
+
+    def qkv_width(self, tensor_parallel: int) -> int:
+        """Output width of the fused Q, K, V projection on each GPU."""
+        heads = self.heads_per_gpu(tensor_parallel) + 2 * self.kv_heads_per_gpu(tensor_parallel)
+        return heads * self.head_dim
+
+    def vocab_per_gpu(self, tensor_parallel: int) -> int:
+        """Rows of the embedding, and of lm_head, on each GPU."""
+        return -(-self.vocab_size // tensor_parallel)
+
+    def check_tensor_parallel(self, tensor_parallel: int) -> None:
+        """Raise ValueError where heads or MLP do not divide over that many GPUs."""
+        if tensor_parallel < 1:
+            raise ValueError(f"tensor_parallel is {tensor_parallel}; it must be at least 1")
+        kv_heads = max(self.num_kv_heads, tensor_parallel)
+        uneven = kv_heads % self.num_kv_heads or kv_heads % tensor_parallel
+        if uneven or self.num_heads % tensor_parallel or self.intermediate_size % tensor_parallel:
+            raise ValueError(
+                f"{self.name} does not divide over tensor_parallel {tensor_parallel}: {self.num_heads} heads,"
+                f" {self.num_kv_heads} KV heads, intermediate size {self.intermediate_size}"
+            )
+
+    def _layer_linear(self, tensor_parallel: int) -> int:
+        attention = self.qkv_width(tensor_parallel) + self.heads_per_gpu(tensor_parallel) * self.head_dim
+        return self.hidden_size * (attention + 3 * self.intermediate_size // tensor_parallel)
+
+    def _layer_other(self, tensor_parallel: int) -> int:
+        bias = self.qkv_width(tensor_parallel) if self.attention_bias else 0
+        return 2 * self.hidden_size + bias + (2 * self.head_dim if self.qk_norm else 0)
+
+    def _outer(self, tensor_parallel: int) -> int:
+        tables = 1 if self.tied_embeddings else 2
+        return self.hidden_size * (1 + tables * self.vocab_per_gpu(tensor_parallel))

@@ -1,0 +1,160 @@
+"""What the core hands out and takes back: the plan of a step, its result, what its commit set off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Items
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .estimator import StepShape
+from .kv_cache import Eviction
+from .records import Blocked
+from .sequence import Sequence
+
+Gap = tuple[int, int, Sequence | None]
+"""Time since the last output chunk in ns, how many requests, the request if it stands for itself."""
+
+
+class Row:
+    """One sequence scheduled by itself, outside the decode batch."""
+
+    __slots__ = ("is_prefill", "num_computed", "num_drafts", "num_tokens", "samples", "sequence")
+
+    def __init__(self, sequence: Sequence, num_tokens: int, num_drafts: int, is_prefill: bool) -> None:
+        self.sequence = sequence
+        self.num_tokens = num_tokens
+        """Tokens computed in this step, drafts included."""
+        self.num_computed = sequence.computed
+        """Tokens computed before."""
+        self.num_drafts = num_drafts
+        self.is_prefill = is_prefill
+        self.samples = False
+        """Whether the step yields a token for it."""
+
+
+class Admission(NamedTuple):
+    """A sequence that left the waiting queue."""
+
+    sequence: Sequence
+    num_cached_tokens: int
+    resumed: bool
+    """Preempted before."""
+
+
+class Preemption(NamedTuple):
+    """A sequence that gave way."""
+
+    sequence: Sequence
+    by: Sequence
+    num_blocks: int
+    reason: str
+
+
+@dataclass(slots=True, eq=False)
+class StepPlan:
+    """One step as planned. The core's state has changed already; an executor only carries it out.
+
+    The decode batch is persistent: the plan says that all its members gain a token (`batch_number`), who joins after
+    this step and who left before it; an executor keeps its own mirror.
+    """
+
+    step: int
+    now_ns: int
+    rows: Items[Row] = ()
+    """Sequences outside the decode batch, in order of admission."""
+    batch_number: int | None = None
+    """Which step of the decode batch this is; None: the batch is not part of it."""
+    num_decodes: int = 0
+    """Members of the decode batch, one token each."""
+    decode_context_tokens: int = 0
+    """Their summed context, the token of this step included."""
+    max_decode_context: int = 0
+    num_prefill_tokens: int = 0
+    num_drafts: int = 0
+    admitted: Items[Admission] = ()
+    preempted: Items[Preemption] = ()
+    joined: Items[Sequence] = ()
+    """Members of the decode batch from the next step on."""
+    left: Items[Sequence] = ()
+    """Members that left the batch since the plan before, and those that end with this one."""
+    detached: Items[Sequence] = ()
+    """Of the `num_decodes`, those that have left the batch since: their token is delivered one by one."""
+    evictions: Items[Eviction] = ()
+    blocked: Blocked | None = None
+    """What kept the first waiting sequence out."""
+    num_running: int = 0
+    num_waiting: int = 0
+    num_free_blocks: int = 0
+    num_cached_blocks: int = 0
+
+    @property
+    def num_tokens(self) -> int:
+        """All tokens computed in this step."""
+        return self.num_decodes + sum(row.num_tokens for row in self.rows)
+
+    def context_tokens(self) -> int:
+        """Summed context of all that is scheduled, after the step."""
+        return self.decode_context_tokens + sum(row.num_computed + row.num_tokens for row in self.rows)
+
+    def shape(self) -> StepShape:
+        """The step as a cost model sees it."""
+        if not self.rows:
+            size = self.num_decodes
+            return StepShape((), size, self.decode_context_tokens, self.max_decode_context, size, 0)
+        chunks, decodes, context, longest = (
+            [],
+            self.num_decodes,
+            self.decode_context_tokens,
+            self.max_decode_context,
+        )
+        for row in self.rows:
+            if row.is_prefill:
+                chunks.append((row.num_tokens, row.num_computed))
+            else:
+                decodes += 1
+                after = row.num_computed + row.num_tokens
+                context += after
+                longest = max(longest, after)
+        drafts = sum(row.num_drafts for row in self.rows if not row.is_prefill)
+        return StepShape(chunks, decodes, context, longest, decodes + len(chunks), drafts)
+
+    def digest(self) -> str:
+        """What was decided, as one line: equal digests are equal plans."""
+        rows = [f"{r.sequence.id}:{r.num_computed}+{r.num_tokens}/{r.num_drafts}{'s' * r.samples}" for r in self.rows]
+        admitted = [f"{a.sequence.id}:{a.num_cached_tokens}{'r' * a.resumed}" for a in self.admitted]
+        gone = [f"{e.owner}:{e.num_blocks}" for e in self.evictions]
+        batch = f"{self.batch_number}:{self.num_decodes}:{self.decode_context_tokens}:{self.max_decode_context}"
+        return "|".join(
+            (
+                batch,
+                *(",".join(part) for part in (rows, admitted, [p.sequence.id for p in self.preempted], gone)),
+                ",".join(s.id for s in self.joined),
+                ",".join(s.id for s in self.left),
+                f"{self.num_running}:{self.num_waiting}:{self.num_free_blocks}:{self.num_cached_blocks}",
+            )
+        )
+
+
+@dataclass(slots=True)
+class StepResult:
+    """What an executor reports of a step."""
+
+    duration_ns: int
+    """Device time."""
+    stopped: Items[str] = ()
+    """Requests whose token of this step was their last (EOS or a stop), before `max_tokens`."""
+    accepted: Mapping[str, int] | None = None
+    """Accepted draft tokens by request."""
+    tokens: Mapping[str, list[int]] | None = None
+    """Literal tokens by request; None: the requests' own output content."""
+
+
+@dataclass(slots=True)
+class StepEvents:
+    """What a commit set off."""
+
+    finished: Items[Sequence] = ()
+    """In the order in which their blocks were freed."""
+    gaps: Items[Gap] = ()
+    num_accepted: int = 0

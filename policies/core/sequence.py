@@ -1,0 +1,99 @@
+"""A request inside the engine: how far it is computed, what it holds, where it stands."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from .hash_blocks import Lease
+from .records import Blocked, RequestRecord
+from .request import Request
+from .token_stream import TokenStream
+
+
+class State(Enum):
+    """Where a sequence stands."""
+
+    WAITING = "waiting"
+    PREEMPTED = "preempted"  # waits again; what it had computed is lost
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class Sequence:
+    """The mutable state of one request.
+
+    While `in_batch`, the sequence is a member of the decode batch, and `computed`, `num_tokens` and `in_flight` are
+    derived from the batch's counters: read them through `DecodeBatch`, or after it has left.
+    """
+
+    __slots__ = (
+        "admission",
+        "base",
+        "batch_end",
+        "computed",
+        "drafts",
+        "end",
+        "in_batch",
+        "in_flight",
+        "is_prefilling",
+        "joined",
+        "last_token_ns",
+        "leases",
+        "num_entered",
+        "num_tokens",
+        "num_verified",
+        "order",
+        "private",
+        "prompt_tokens",
+        "record",
+        "request",
+        "seen_ns",
+        "state",
+        "stream",
+        "wait_mark",
+        "waits",
+    )
+
+    def __init__(self, request: Request, order: int, record: RequestRecord) -> None:
+        self.request = request
+        self.record = record
+        self.stream = TokenStream(request.prompt, request.output_content)
+        self.order = order
+        """How many requests the engine had seen before it: breaks ties of arrival."""
+        self.state = State.WAITING
+        self.prompt_tokens = request.prompt.num_tokens
+        self.end = self.prompt_tokens + request.max_tokens
+        """Prompt and output tokens at which it ends by length."""
+        self.num_tokens = self.prompt_tokens
+        """Prompt and output tokens known so far."""
+        self.computed = 0
+        """Tokens whose KV is computed, those of plans in flight included."""
+        self.in_flight = 0
+        """Tokens sampled by plans that are not committed yet."""
+        self.drafts = 0
+        self.num_verified = 0
+        """Verify steps so far."""
+        self.is_prefilling = False
+        """Its last plan left known tokens to compute."""
+        self.admission = 0
+        """Place in the running list: grows with each admission."""
+        self.leases: list[Lease] = []
+        self.num_entered = 0
+        self.private: list[int] = []
+        self.in_batch = False
+        self.base = 0
+        self.joined = 0
+        self.batch_end = 0
+        self.last_token_ns = 0
+        self.seen_ns = 0
+        """When the engine saw it first."""
+        self.waits: dict[Blocked, int] | None = None
+        self.wait_mark: tuple[int, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The request's id."""
+        return self.request.id
+
+    def __repr__(self) -> str:
+        return f"Sequence({self.id}, {self.state.value}, {self.computed}/{self.num_tokens} of {self.end})"

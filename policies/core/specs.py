@@ -1,0 +1,59 @@
+"""The catalog of known models and GPUs, by name."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import yaml
+
+from .gpu_spec import GpuSpec
+from .model_spec import ModelSpec
+
+GIB = 2**30
+
+
+class UnknownName(ValueError):
+    """A model or GPU that the catalog does not have; the message names those that it has."""
+
+
+def model(name: str) -> ModelSpec:
+    """The model of that name; raises UnknownName."""
+    return ModelSpec(**_entry("model", "models", name))
+
+
+def gpu(name: str) -> GpuSpec:
+    """The GPU of that name; raises UnknownName."""
+    sheet = _entry("GPU", "gpus", name)
+    return GpuSpec(
+        name=sheet["name"],
+        memory_bytes=round(sheet["memory_gib"] * GIB),
+        bandwidth_bytes_per_s=sheet["bandwidth_gb_s"] * 1e9,
+        bf16_flop_per_s=sheet["bf16_tflop_s"] * 1e12,
+        fp8_flop_per_s=None if sheet["fp8_tflop_s"] is None else sheet["fp8_tflop_s"] * 1e12,
+        interconnect_bytes_per_s=None if sheet["interconnect_gb_s"] is None else sheet["interconnect_gb_s"] * 1e9,
+    )
+
+
+def model_names() -> list[str]:
+    """Names of the known models, sorted."""
+    return sorted(_sheets("models"))
+
+
+def gpu_names() -> list[str]:
+    """Names of the known GPUs, sorted."""
+    return sorted(_sheets("gpus"))
+
+
+def _sheets(folder: str) -> dict[str, Traversable]:
+    entries = (files(__package__) / "catalog" / folder).iterdir()
+    return {entry.name.removesuffix(".yaml"): entry for entry in entries if entry.name.endswith(".yaml")}
+
+
+def _entry(noun: str, folder: str, name: str) -> dict[str, Any]:
+    sheets = _sheets(folder)
+    if name not in sheets:
+        raise UnknownName(f"{noun} {name!r} is unknown; choose {', '.join(sorted(sheets))}")
+    entry: dict[str, Any] = yaml.safe_load(sheets[name].read_text(encoding="utf-8"))
+    return entry

@@ -1,0 +1,1 @@
+"""Which cached content goes first when memory is short."""

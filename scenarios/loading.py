@@ -1,0 +1,82 @@
+"""From a YAML file and overrides to a checked scenario, and back to a mapping with every value explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from . import known_names
+from .complaints import complaint
+from .engine_defaults import ResolvedEngine
+from .errors import ScenarioError
+from .overrides import apply_overrides
+from .preset_policies import resolve_policies
+from .schema import Scenario
+from .section import suggestion
+from .yaml_reading import read_yaml_mapping
+
+
+def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario in the file at `path`, with `--set` overrides such as `engine.max_num_seqs=64` in place.
+
+    Raises ScenarioError, one line with file, key, value and what would be right, for anything that is wrong
+    with the file, the overrides, or names that the catalogues and the policy registry do not know. What
+    depends on the GPU's memory and the model (`engine_defaults.resolve`) and on a trace's rows is checked
+    later, before the run.
+    """
+    file = Path(path)
+    raw, set_paths = apply_overrides(read_yaml_mapping(file), overrides, file)
+    try:
+        return scenario_from(raw, file)
+    except ScenarioError as error:
+        if not any(f"{error.where}.".startswith(f"{path}.") for path in set_paths):
+            raise
+        raise ScenarioError(file, error.where, f"{error.message} (given by --set)") from None
+
+
+def scenario_from(raw: dict[str, Any], file: Path | None = None) -> Scenario:
+    """The scenario that a mapping states; `file` is named in errors, and paths are relative to its folder."""
+    try:
+        scenario = Scenario.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where, message = complaint(first, raw)
+        raise ScenarioError(file, where, message) from None
+    scenario._source = file
+    _check_names(scenario)
+    return scenario
+
+
+def _check_names(scenario: Scenario) -> None:
+    """Model, GPU and policies are known ones; a model may also be a config.json that exists."""
+    file, model = scenario.source, scenario.model
+    if model.endswith(".json"):
+        if not scenario.path_to(model).is_file():
+            raise ScenarioError(file, "model", f"there is no file {scenario.path_to(model)}")
+    else:
+        _check_known(scenario, "model", model, known_names.model_names())
+    _check_known(scenario, "hardware.gpu", scenario.hardware.gpu, known_names.gpu_names())
+    for kind, spec in resolve_policies(scenario).items():
+        if wrong := known_names.policy_complaint(kind, spec):
+            raise ScenarioError(file, f"policies.{kind}.{wrong.key}", wrong.message)
+
+
+def _check_known(scenario: Scenario, key: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise ScenarioError(scenario.source, key, f"'{name}' is unknown; {suggestion(name, known)}")
+
+
+def resolved(scenario: Scenario, engine: ResolvedEngine) -> dict[str, Any]:
+    """The scenario as a mapping with every default explicit: it loads again and means the same.
+
+    Paths stay as given, relative to the original YAML's folder. The engine's `scheduling_policy` stands
+    among the policies, where it may be one that the engine does not know.
+    """
+    knobs = asdict(engine)
+    knobs.pop("scheduling_policy")
+    whole = scenario.model_dump(mode="json")
+    return {**whole, "engine": knobs, "policies": resolve_policies(scenario)}

@@ -1,0 +1,116 @@
+"""A scenario as the YAML states it: model, hardware, engine, policies, workload, SLO, front end, run."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from pydantic_core import PydanticCustomError
+
+from .schema_engine import Engine
+from .schema_workload import WorkloadSettings
+from .section import PositiveSeconds, Seconds, Section
+
+POLICY_KINDS = ("scheduling", "chunk_size", "eviction", "preemption", "batching")
+
+
+class Hardware(Section):
+    """What the engine runs on."""
+
+    gpu: str
+    tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
+
+
+class PolicySpec(Section):
+    """A policy's name and its parameters, which the registry checks against the policy's own signature."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Annotated[str, Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _parameters_are_finite(self) -> Self:
+        for key, value in (self.model_extra or {}).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise PydanticCustomError(
+                    "parameter", "must be a finite number, not {value}", {"key": key, "value": value}
+                )
+        return self
+
+    def spec(self) -> dict[str, object]:
+        """Name and parameters as the registry takes them."""
+        return self.model_dump()
+
+
+class Policies(Section):
+    """The policies that replace the preset's own; None keeps the preset's."""
+
+    scheduling: PolicySpec | None = None
+    chunk_size: PolicySpec | None = None
+    eviction: PolicySpec | None = None
+    preemption: PolicySpec | None = None
+    batching: PolicySpec | None = None
+
+    def given(self) -> dict[str, dict[str, object]]:
+        """The policies that the scenario names, by kind."""
+        specs = {kind: getattr(self, kind) for kind in POLICY_KINDS}
+        return {kind: spec.spec() for kind, spec in specs.items() if spec is not None}
+
+
+class Slo(Section):
+    """Targets that a request must meet to count as goodput; None asks nothing."""
+
+    ttft_s: PositiveSeconds | None = None
+    tpot_s: PositiveSeconds | None = None
+    itl_s: PositiveSeconds | None = None
+    e2e_s: PositiveSeconds | None = None
+
+
+class Frontend(Section):
+    """Time that a request spends outside the engine."""
+
+    network_s: Seconds = 0.0
+    tokenize_s: Seconds = 0.0
+    detokenize_s: Seconds = 0.0
+
+
+class RunSettings(Section):
+    """How the run is carried out."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    cache: Literal["cold"] = "cold"
+    warmup_s: Seconds = 0.0
+
+
+class Scenario(Section):
+    """One scenario: everything that a run depends on."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    """Names the results folder: letters, digits, dot, dash, underscore."""
+    model: Annotated[str, Field(min_length=1)]
+    """A known name, or a path to a Hugging Face config.json."""
+    hardware: Hardware
+    engine: Engine = Engine()
+    policies: Policies = Policies()
+    workload: WorkloadSettings
+    slo: Slo = Slo()
+    frontend: Frontend = Frontend()
+    run: RunSettings = RunSettings()
+
+    _source: Path | None = PrivateAttr(default=None)
+
+    @property
+    def source(self) -> Path | None:
+        """The YAML it was read from; None where it was made by code."""
+        return self._source
+
+    def path_to(self, relative: str) -> Path:
+        """A path that the YAML gives, which is relative to the YAML's folder."""
+        return (self._source.parent if self._source else Path()) / relative
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a scenario, for editors."""
+    return Scenario.model_json_schema()

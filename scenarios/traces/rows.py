@@ -1,0 +1,50 @@
+"""One row of a trace, and the checks that a row's fields share."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+from ...policies.core.request import Prompt
+from ..complaints import shown
+from ..errors import ScenarioError
+
+_MAX_NS = 2**63 - 1
+
+
+class TraceRow(NamedTuple):
+    """A request as a trace tells it; one without prompt or output is still a row, refused and counted."""
+
+    time_ns: int
+    """On the trace's own clock."""
+    prompt: Prompt
+    output_tokens: int
+    session: str | None = None
+
+
+def row_error(path: Path, line: int, field: str | None, message: str) -> ScenarioError:
+    """What is wrong with one line of a trace."""
+    return ScenarioError(path, f"line {line}: {field}" if field else f"line {line}", message)
+
+
+def nanoseconds(value: object, unit_ns: int, path: Path, line: int, field: str) -> int:
+    """A timestamp in nanoseconds: a finite number of units, not negative, within 292 years."""
+    if type(value) is int:
+        time_ns = value * unit_ns
+    elif type(value) is float and math.isfinite(value):
+        time_ns = round(value * unit_ns)
+    else:
+        raise row_error(path, line, field, f"must be a finite number, not {shown(value)}")
+    if not 0 <= time_ns <= _MAX_NS:
+        raise row_error(path, line, field, f"{shown(value)} is out of range: must be at least 0, within 292 years")
+    return time_ns
+
+
+def num_tokens(value: object, path: Path, line: int, field: str) -> int:
+    """A number of tokens, 0 allowed."""
+    if type(value) is not int:
+        raise row_error(path, line, field, f"must be a whole number, not {shown(value)}")
+    if value < 0:
+        raise row_error(path, line, field, f"{value} is out of range: must be at least 0")
+    return value

@@ -1,0 +1,43 @@
+"""Puts a request together: its id, its own content, what it asks for, and whether it can be served at all."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...policies.core.request import Arrival, Output, Prompt, Request
+from ..content_ids import output_content
+from ..schema_workload import FactorMaxTokens, FixedMaxTokens
+from .lengths import max_tokens_for
+
+
+def make_arrival(
+    index: int,
+    time_ns: int,
+    prompt: Prompt,
+    output_tokens: int,
+    max_tokens: Literal["exact"] | FixedMaxTokens | FactorMaxTokens = "exact",
+    tenant: str | None = None,
+    session: str | None = None,
+) -> Arrival:
+    """The `index`-th request (from 0), with a refusal where it has no prompt or no output.
+
+    Its true output is what it would generate without a limit, cut at what it asks for.
+    """
+    asked = output_tokens if max_tokens == "exact" else max_tokens_for(max_tokens, output_tokens)
+    request = Request(
+        id=f"r{index:06d}",
+        arrival_ns=time_ns,
+        prompt=prompt,
+        max_tokens=asked,
+        output_content=output_content(index),
+        tenant=tenant,
+        session=session,
+    )
+    output = Output(min(output_tokens, asked))
+    return Arrival(time_ns, request, output, _refusal(prompt, output_tokens))
+
+
+def _refusal(prompt: Prompt, output_tokens: int) -> str | None:
+    if prompt.num_tokens == 0:
+        return "the prompt is empty"
+    return "the output is empty" if output_tokens == 0 else None

@@ -1,0 +1,1 @@
+"""What a step costs: from its shape to nanoseconds."""

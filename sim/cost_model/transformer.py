@@ -1,0 +1,151 @@
+"""The kernels of a step of a dense transformer, as functions of its tokens, rows and contexts.
+
+Sizes are those of one GPU under tensor parallelism. The weights of a linear layer are read once a step,
+activations once by each kernel that uses them; what stays in a cache between two kernels is not modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...policies.core.estimator import StepShape
+from ...policies.core.model_spec import ACTIVATION_BYTES, DTYPE_BYTES, Dtype, ModelSpec
+from .kernel import Kernel
+
+AttentionLoad = tuple[int, int, int]
+"""What one launch of attention reads and multiplies, over all its sequences.
+
+context_tokens   whose K and V are read, the new ones included
+num_queries      new tokens
+num_pairs        (query, key) pairs under the causal mask
+"""
+
+
+def decode_load(context_tokens: int, num_decodes: int, num_drafts: int) -> AttentionLoad:
+    """The decodes' attention. Drafts are taken as spread evenly: each sees the mean context."""
+    drafted_pairs = context_tokens * num_drafts // max(num_decodes, 1)
+    return context_tokens, num_decodes + num_drafts, context_tokens + drafted_pairs
+
+
+def prefill_load(chunks: Sequence[tuple[int, int]]) -> AttentionLoad:
+    """The prefill chunks' attention: of q new tokens behind kv old ones the i-th sees kv + i."""
+    context = queries = pairs = 0
+    for q, kv in chunks:
+        queries += q
+        context += q + kv
+        pairs += q * kv + q * (q + 1) // 2
+    return context, queries, pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Transformer:
+    """A model as laid out on `tensor_parallel` GPUs."""
+
+    model: ModelSpec
+    tensor_parallel: int
+    kv_dtype_bytes: int
+
+    def __post_init__(self) -> None:
+        self.model.check_tensor_parallel(self.tensor_parallel)
+
+    def token_kernels(self, num_tokens: int) -> list[Kernel]:
+        """All kernels whose size depends on the step's number of tokens alone; none without tokens."""
+        if num_tokens == 0:
+            return []
+        hidden = self.model.hidden_size
+        around = [
+            self._elementwise("embedding", 1, num_tokens * 2 * hidden),
+            self._elementwise("final_norm", 1, num_tokens * 4 * hidden),
+        ]
+        return around + self._linear_layers(num_tokens) + self._small_kernels(num_tokens)
+
+    def row_kernels(self, num_rows: int) -> list[Kernel]:
+        """lm_head and sampler for that many rows; none without rows.
+
+        The sampler turns the bf16 logits into fp32 and reads them once more, for the largest.
+        """
+        if num_rows == 0:
+            return []
+        vocab = self.model.vocab_per_gpu(self.tensor_parallel)
+        return [
+            self._linear("lm_head", 1, num_rows, self.model.hidden_size, vocab, "bf16"),
+            Kernel("sampler", "elementwise", 1, num_bytes=num_rows * self.model.vocab_size * (2 + 4 + 4)),
+        ]
+
+    def attention_kernel(self, name: str, context_tokens: int, num_queries: int, num_pairs: int) -> Kernel:
+        """A layer's attention: reads Q, K and V, writes the output; 4 FLOPs a pair, head and dimension."""
+        width = self.model.heads_per_gpu(self.tensor_parallel) * self.model.head_dim
+        kv_width = self.model.kv_heads_per_gpu(self.tensor_parallel) * self.model.head_dim
+        kv_bytes = 2 * kv_width * self.kv_dtype_bytes * context_tokens
+        query_bytes = 2 * width * ACTIVATION_BYTES * num_queries
+        return Kernel(
+            name,
+            "attention",
+            self.model.num_layers,
+            flops=4 * width * num_pairs,
+            num_bytes=kv_bytes + query_bytes,
+        )
+
+    def step_kernels(self, shape: StepShape) -> list[Kernel]:
+        """Every kernel of a step of this shape."""
+        prefill = prefill_load(shape.prefill_chunks)
+        decode = decode_load(shape.decode_context_tokens, shape.num_decodes, shape.num_drafts)
+        kernels = self.token_kernels(prefill[1] + decode[1])
+        if prefill[1]:
+            kernels.append(self.attention_kernel("prefill_attention", *prefill))
+        if decode[1]:
+            kernels.append(self.attention_kernel("decode_attention", *decode))
+        return kernels + self.row_kernels(shape.num_samples + shape.num_drafts)
+
+    def _linear_layers(self, num_tokens: int) -> list[Kernel]:
+        model, gpus = self.model, self.tensor_parallel
+        intermediate, attention = model.intermediate_size // gpus, model.heads_per_gpu(gpus) * model.head_dim
+        sizes = [
+            ("qkv", model.hidden_size, model.qkv_width(gpus)),
+            ("o", attention, model.hidden_size),
+            ("gate_up", model.hidden_size, 2 * intermediate),
+            ("down", intermediate, model.hidden_size),
+        ]
+        return [
+            self._linear(name, model.num_layers, num_tokens, width_in, width_out, model.dtype)
+            for name, width_in, width_out in sizes
+        ]
+
+    def _small_kernels(self, num_tokens: int) -> list[Kernel]:
+        """Norms read and write the residual too, rope and QK norm rewrite Q and K, act halves its width."""
+        model, gpus, layers = self.model, self.tensor_parallel, self.model.num_layers
+        kv_width = model.kv_heads_per_gpu(gpus) * model.head_dim
+        query_key = model.qkv_width(gpus) - kv_width
+        kernels = [
+            self._elementwise("norm", 2 * layers, num_tokens * 4 * model.hidden_size),
+            self._elementwise("rope", layers, num_tokens * 2 * query_key),
+            self._elementwise("act", layers, num_tokens * 3 * model.intermediate_size // gpus),
+            Kernel(
+                "kv_write",
+                "kv_write",
+                layers,
+                num_bytes=num_tokens * 2 * kv_width * (ACTIVATION_BYTES + self.kv_dtype_bytes),
+            ),
+        ]
+        if model.qk_norm:
+            kernels.append(self._elementwise("qk_norm", layers, num_tokens * 2 * query_key))
+        if gpus > 1:
+            size = num_tokens * model.hidden_size * ACTIVATION_BYTES
+            kernels.append(Kernel("all_reduce", "all_reduce", 2 * layers, link_bytes=size))
+        return kernels
+
+    def _linear(self, name: str, launches: int, rows: int, width_in: int, width_out: int, dtype: Dtype) -> Kernel:
+        weights = width_in * width_out
+        activations = rows * (width_in + width_out) * ACTIVATION_BYTES
+        return Kernel(
+            name,
+            "linear",
+            launches,
+            flops=2 * rows * weights,
+            num_bytes=weights * DTYPE_BYTES[dtype] + activations,
+            dtype=dtype,
+        )
+
+    def _elementwise(self, name: str, launches: int, num_elements: int) -> Kernel:
+        return Kernel(name, "elementwise", launches, num_bytes=num_elements * ACTIVATION_BYTES)

@@ -1,0 +1,341 @@
+"""The SimPy driver: arrivals come when they come, the engine steps, results are committed, everything is recorded.
+
+With one plan in flight a step costs host and device time after one another. With two (asynchronous scheduling) step
+N+1 is planned while N runs; N+2 is planned when N ends, and a step costs the larger of the two:
+
+    host     plan 1 | plan 2 |   commit 1, plan 3   | commit 2, plan 4
+    device          [   step 1   ][   step 2   ][   step 3   ]
+
+An arrival at the very nanosecond of a step boundary is seen at that boundary: steps end after all other events.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import simpy
+from simpy.events import NORMAL, Event
+
+from ..policies.core.engine import EngineCore
+from ..policies.core.estimator import StepCost
+from ..policies.core.plan import StepEvents, StepPlan, StepResult
+from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status, StepKind, StepRecord
+from ..policies.core.request import Arrival
+from ..policies.core.sequence import Sequence
+from ..policies.core.workload import Workload
+from .executor import SimExecutor
+
+AFTER_ALL = NORMAL + 1
+"""Event priority of step boundaries: after every other event of their nanosecond."""
+
+
+class StepEnd(Event):
+    """A step boundary, some nanoseconds from now."""
+
+    def __init__(self, env: simpy.Environment, delay_ns: int) -> None:
+        assert type(delay_ns) is int, delay_ns  # a float would silently make the clock a float
+        self.env = env
+        self.callbacks = []
+        self._value = None
+        self._ok = True
+        self._defused = False
+        env.schedule(self, AFTER_ALL, delay_ns)  # type: ignore[arg-type] # SimPy compares priorities as numbers
+
+
+class Recorder(Protocol):
+    """Where a run's records go."""
+
+    def on_step(self, record: StepRecord) -> None:
+        """A step was committed."""
+
+    def on_gap(self, gap_ns: int, count: int) -> None:
+        """`count` measured requests got an output chunk `gap_ns` after the one before."""
+
+    def on_request(self, record: RequestRecord) -> None:
+        """A request ended."""
+
+    def on_event(self, record: EventRecord) -> None:
+        """Someone was preempted, evicted, refused or aborted."""
+
+
+class Journal(Protocol):
+    """Where the ordered log of core calls goes."""
+
+    def added(self, arrival: Arrival, now_ns: int) -> None:
+        """A request was given to the core."""
+
+    def planned(self, plan: StepPlan) -> None:
+        """A step was planned."""
+
+    def committed(self, plan: StepPlan, result: StepResult, events: StepEvents, now_ns: int) -> None:
+        """A step was committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frontend:
+    """What lies between client and engine, in nanoseconds: TTFT is more than prefill."""
+
+    ingress_ns: int = 0
+    """From sent to the engine's inbox: half a network round trip and tokenising."""
+    egress_ns: int = 0
+    """From a token's commit to the client: detokenising and the other half."""
+
+
+class Flight(NamedTuple):
+    """A planned step on its way."""
+
+    plan: StepPlan
+    result: StepResult
+    cost: StepCost
+    start_ns: int
+    end_ns: int
+
+
+class StallError(RuntimeError):
+    """Requests wait, nothing runs and nothing can be admitted."""
+
+
+class SimDriver:
+    """One engine under one workload in virtual time."""
+
+    def __init__(
+        self,
+        core: EngineCore,
+        executor: SimExecutor,
+        workload: Workload,
+        recorder: Recorder,
+        *,
+        frontend: Frontend = Frontend(),
+        warmup_ns: int = 0,
+        journal: Journal | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.core = core
+        self.last_arrival_ns = 0
+        """When the last request by itself was sent: until then the load is on."""
+        self.num_ended = 0
+        self._executor = executor
+        self._workload = workload
+        self._recorder = recorder
+        self._frontend = frontend
+        self._warmup_ns = warmup_ns
+        self._journal = journal
+        self._on_progress = on_progress
+        self._env = simpy.Environment(initial_time=0)
+        self._inbox: deque[Arrival] = deque()
+        self._num_expected = 0  # arrivals under way, and the source while it is open
+        self._wake: Event | None = None
+        self._early: set[Sequence] = set()  # running requests that were sent during the warm-up
+        self._flights: deque[Flight] = deque()
+        self._device_free_ns = 0
+        self._host_free_ns = 0
+
+    def run(self) -> int:
+        """Run until every request has ended; returns the time of the end."""
+        self._num_expected = 1
+        self._env.process(self._source())
+        self._env.run(until=self._env.process(self._engine()))
+        return int(self._env.now)
+
+    # Requests
+
+    def _source(self) -> Generator[Event, Any, None]:
+        env, ingress = self._env, self._frontend.ingress_ns
+        for arrival in self._workload.arrivals():
+            delay = arrival.time_ns + ingress - int(env.now)
+            if delay > 0:
+                yield env.timeout(delay)
+            self.last_arrival_ns = arrival.time_ns
+            self._receive(arrival)
+        self._num_expected -= 1
+        self._alert()
+
+    def _later(self, arrival: Arrival, delay_ns: int) -> Generator[Event, Any, None]:
+        yield self._env.timeout(delay_ns)
+        self._num_expected -= 1
+        self._receive(arrival)
+
+    def _receive(self, arrival: Arrival) -> None:
+        self._inbox.append(arrival)
+        self._alert()
+
+    def _alert(self) -> None:
+        if self._wake is not None:
+            self._wake.succeed()
+            self._wake = None
+
+    def _drain(self, now_ns: int) -> None:
+        """Hand the inbox to the core: this fixes the order of arrivals at equal times."""
+        ingress = self._frontend.ingress_ns
+        while self._inbox:
+            arrival = self._inbox.popleft()
+            request = arrival.request
+            if ingress:
+                request = replace(request, arrival_ns=request.arrival_ns + ingress)
+                arrival = replace(arrival, request=request)
+            if self._journal:
+                self._journal.added(arrival, now_ns)
+            if arrival.refusal is not None:
+                record, reason = refused_record(arrival), arrival.refusal
+            else:
+                self._executor.expect(request.id, request.max_tokens, arrival.output)
+                record, reason = self.core.add_request(request, now_ns), ""
+            record.intended_ns = record.sent_ns = request.arrival_ns - ingress
+            if record.status is Status.REFUSED:
+                reason = reason or self.core.refusal(request) or ""
+                self._recorder.on_event(
+                    EventRecord(self.core.num_steps, now_ns, EventKind.REFUSE, request.id, None, 0, reason)
+                )
+                self._ended(record, now_ns)
+            elif record.sent_ns < self._warmup_ns:
+                self._early.add(self.core.sequences[request.id])
+
+    def _ended(self, record: RequestRecord, now_ns: int) -> None:
+        egress = self._frontend.egress_ns
+        if egress and record.first_token_ns is not None and record.last_token_ns is not None:
+            record.first_token_ns += egress
+            record.last_token_ns += egress
+        self.num_ended += 1
+        self._executor.forget(record.request_id)
+        self._recorder.on_request(record)
+        self._follow(self._workload.on_finish(record.request_id, now_ns + egress), now_ns)
+
+    def _follow(self, arrivals: Iterable[Arrival], now_ns: int) -> None:
+        """Send what the end of a request set off."""
+        for arrival in arrivals:
+            delay = arrival.time_ns + self._frontend.ingress_ns - now_ns
+            if delay > 0:
+                self._num_expected += 1
+                self._env.process(self._later(arrival, delay))
+            else:
+                self._inbox.append(arrival)
+
+    # Steps
+
+    def _engine(self) -> Generator[Event, Any, None]:
+        env, core, flights = self._env, self.core, self._flights
+        depth = core.config.depth
+        while True:
+            now = int(env.now)
+            self._drain(now)
+            planned = len(flights) < depth and self._plan(now)
+            if planned and len(flights) < depth:
+                # The pipe is not full yet: the next plan follows as soon as the host is free.
+                yield StepEnd(env, self._host_free_ns - now)
+            elif flights:
+                due = max(flights[0].end_ns, self._host_free_ns)
+                yield StepEnd(env, due - now)
+                self._commit(flights.popleft(), due)
+            elif self._num_expected:
+                self._wake = env.event()
+                yield self._wake
+                yield StepEnd(env, 0)  # let everyone who comes at this nanosecond come first
+            elif not self._inbox:
+                return
+
+    def _plan(self, now_ns: int) -> bool:
+        """Plan a step and send it on its way; False if there is nothing to plan."""
+        core = self.core
+        plan = core.plan_step(now_ns)
+        if plan is None:
+            return False
+        if self._journal:
+            self._journal.planned(plan)
+        result, cost = self._executor.execute(plan)
+        if not plan.rows and not plan.num_decodes and not self._flights:
+            self._check_stall(plan)
+        host_end = now_ns + cost.host_ns
+        start = max(host_end, self._device_free_ns)
+        end = start + cost.device_ns
+        self._host_free_ns = host_end
+        self._device_free_ns = end
+        self._flights.append(Flight(plan, result, cost, start, end))
+        if self._on_progress is not None and not plan.step & 1023:
+            self._on_progress(now_ns, self.num_ended)
+        return True
+
+    def _check_stall(self, plan: StepPlan) -> None:
+        if not plan.preempted:
+            waiting, free = self.core.num_waiting, self.core.num_free_blocks
+            raise StallError(f"step {plan.step}: {waiting} requests wait, nothing runs, {free} blocks are free")
+
+    def _commit(self, flight: Flight, now_ns: int) -> None:
+        plan, result = flight.plan, flight.result
+        core = self.core
+        early = core.batch.num_established(self._early) if self._early and plan.batch_number is not None else 0
+        events = core.commit_step(plan, result, now_ns)
+        if self._journal:
+            self._journal.committed(plan, result, events, now_ns)
+        on_gap = self._recorder.on_gap
+        for gap_ns, count, sequence in events.gaps:
+            if sequence is None:
+                count -= early
+            elif sequence in self._early:
+                continue
+            if count:
+                on_gap(gap_ns, count)
+        self._record(flight, events)
+        for sequence in events.finished:
+            self._early.discard(sequence)
+            self._ended(sequence.record, now_ns)
+
+    def _record(self, flight: Flight, events: StepEvents) -> None:
+        plan, cost = flight.plan, flight.cost
+        if plan.preempted or plan.evictions:
+            self._record_events(flight)
+        decodes = plan.num_decodes
+        if plan.rows:
+            decodes += sum(not row.is_prefill for row in plan.rows)
+        if plan.num_prefill_tokens:
+            kind = StepKind.MIXED if decodes else StepKind.PREFILL
+        else:
+            kind = StepKind.DECODE if decodes else StepKind.EMPTY
+        self._recorder.on_step(
+            StepRecord(
+                plan.step,
+                flight.start_ns,
+                cost.device_ns,
+                kind,
+                plan.num_prefill_tokens,
+                decodes,
+                plan.context_tokens(),
+                plan.num_running,
+                plan.num_waiting,
+                plan.num_free_blocks,
+                plan.num_cached_blocks,
+                sum(eviction.num_blocks for eviction in plan.evictions) if plan.evictions else 0,
+                len(plan.preempted),
+                len(events.finished),
+                plan.num_drafts,
+                events.num_accepted,
+                cost.compute_ns,
+                cost.memory_ns,
+                cost.host_ns,
+                cost.extrapolated,
+            )
+        )
+
+    def _record_events(self, flight: Flight) -> None:
+        plan, on_event = flight.plan, self._recorder.on_event
+        for victim, by, num_blocks, reason in plan.preempted:
+            on_event(EventRecord(plan.step, plan.now_ns, EventKind.PREEMPT, victim.id, by.id, num_blocks, reason))
+        for owner, cause, num_blocks, reason in plan.evictions:
+            on_event(EventRecord(plan.step, plan.now_ns, EventKind.EVICT, owner, cause, num_blocks, reason))
+
+
+def refused_record(arrival: Arrival) -> RequestRecord:
+    """The record of a request that never reached the engine."""
+    request = arrival.request
+    return RequestRecord(
+        request.id,
+        request.tenant,
+        request.session,
+        request.priority,
+        request.prompt.num_tokens,
+        intended_ns=request.arrival_ns,
+        sent_ns=request.arrival_ns,
+        status=Status.REFUSED,
+    )

@@ -1,0 +1,50 @@
+"""The catalog of models and GPUs."""
+
+import pytest
+
+from llmsim.policies.core import specs
+from llmsim.policies.core.gpu_spec import GpuSpec
+
+
+def test_every_model_and_gpu_carries_the_name_of_its_file():
+    assert [specs.model(name).name for name in specs.model_names()] == specs.model_names()
+    assert [specs.gpu(name).name for name in specs.gpu_names()] == specs.gpu_names()
+
+
+def test_the_catalog_holds_the_promised_names_in_order():
+    assert specs.model_names() == ["llama-3.1-8b", "tiny"]
+    assert specs.gpu_names() == ["a100-80g", "h100-sxm", "h200-sxm"]
+
+
+def test_an_unknown_name_is_answered_with_the_choices():
+    with pytest.raises(specs.UnknownName) as model_error:
+        specs.model("lama")
+    assert str(model_error.value) == "model 'lama' is unknown; choose llama-3.1-8b, tiny"
+    with pytest.raises(specs.UnknownName) as gpu_error:
+        specs.gpu("../gpus/h100-sxm")
+    assert str(gpu_error.value).endswith("choose a100-80g, h100-sxm, h200-sxm")
+
+
+def test_a_data_sheet_is_read_in_si_units():
+    assert specs.gpu("h200-sxm") == GpuSpec(
+        name="h200-sxm",
+        memory_bytes=round(139.8 * 2**30),
+        bandwidth_bytes_per_s=4.8e12,
+        bf16_flop_per_s=989.5e12,
+        fp8_flop_per_s=1979e12,
+        interconnect_bytes_per_s=900e9,
+    )
+
+
+def test_a_gpu_without_fp8_says_so():
+    with pytest.raises(ValueError, match="a100-80g has no fp8 tensor cores"):
+        specs.gpu("a100-80g").peak_flop_per_s("fp8")
+
+
+def test_a_gpu_without_speed_is_refused():
+    with pytest.raises(ValueError, match="above zero"):
+        GpuSpec("broken", memory_bytes=1, bandwidth_bytes_per_s=float("nan"), bf16_flop_per_s=1.0)
+
+
+def test_the_tiny_model_has_a_few_million_parameters():
+    assert 2e6 < specs.model("tiny").num_parameters < 10e6
