@@ -46,9 +46,7 @@ class ResultFolder:
         if not os.path.lexists(self.target):
             return
         if not self._force:
-            raise ScenarioError(
-                self.target, None, "exists already; choose another folder, or --force to replace it"
-            )
+            raise ScenarioError(self.target, None, "exists already; choose another folder, or --force to replace it")
         if not _may_be_replaced(self.target):
             raise ScenarioError(self.target, None, "is not a result folder, so --force does not replace it")
 
@@ -107,9 +105,7 @@ class ResultFolder:
 def next_free(name: str, results: Path = RESULTS) -> Path:
     """`results/<name>-NNN`, one above the highest number there."""
     if Path(name).name != name:
-        raise ScenarioError(
-            None, "name", f"{name!r} cannot name a result folder; use letters, digits, - and _"
-        )
+        raise ScenarioError(None, "name", f"{name!r} cannot name a result folder; use letters, digits, - and _")
     numbered = re.compile(re.escape(name) + r"-(\d{3,})")
     names = os.listdir(results) if results.is_dir() else []
     taken = [int(match[1]) for entry in names if (match := numbered.fullmatch(entry))]

@@ -90,9 +90,7 @@ def warnings_of(summary: Summary) -> list[str]:
             f"overloaded: the queue grew by {summary['queue_slope_per_s']:.3g} requests/s while load was on, "
             "so latencies depend on how long the run was"
         )
-    if lost := [
-        f"{counts[status]:,} {status}" for status in ("refused", "aborted", "unfinished") if counts[status]
-    ]:
+    if lost := [f"{counts[status]:,} {status}" for status in ("refused", "aborted", "unfinished") if counts[status]]:
         found.append(f"{', '.join(lost)} of {sum(counts.values()):,} requests; latencies leave them out")
     if summary["num_extrapolated_steps"]:
         share = _percent(summary["num_extrapolated_steps"] / summary["num_steps"])

@@ -34,9 +34,7 @@ def _percentile(values: Floats, cumulated: Ints, last: int, percentage: float) -
     """The value at rank `last * percentage / 100`, between its neighbours; rounded as numpy does."""
     rank = last * (percentage / 100)
     below = min(math.floor(rank), last)
-    low, high = (
-        float(values[np.searchsorted(cumulated, r, side="right")]) for r in (below, min(below + 1, last))
-    )
+    low, high = (float(values[np.searchsorted(cumulated, r, side="right")]) for r in (below, min(below + 1, last)))
     fraction = rank - below
     if fraction < 0.5:
         return low + (high - low) * fraction

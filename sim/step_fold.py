@@ -50,9 +50,7 @@ class StepFold:
         """No more steps: idle until the window ends."""
         if self._carry is not None:
             end_ns = self._carry.start_ns + self._carry.duration_ns
-            self._add_counts(
-                self._carry, np.maximum(end_ns, max(self.window.end_ns, self.queue.window.end_ns))
-            )
+            self._add_counts(self._carry, np.maximum(end_ns, max(self.window.end_ns, self.queue.window.end_ns)))
             self._carry = None
 
     def _add_work(self, steps: StepColumns) -> None:
@@ -69,14 +67,10 @@ class StepFold:
     def _add_counts(self, steps: StepColumns, next_start_ns: Ints) -> None:
         end_ns = steps.start_ns + steps.duration_ns
         used = self.usable_blocks - steps.free_blocks
-        self._add_spans(
-            steps.start_ns, np.minimum(end_ns, next_start_ns), steps.num_running, steps.num_waiting, used
-        )
+        self._add_spans(steps.start_ns, np.minimum(end_ns, next_start_ns), steps.num_running, steps.num_waiting, used)
         idle = end_ns < next_start_ns
         waiting = steps.num_waiting[idle]
-        self._add_spans(
-            end_ns[idle], next_start_ns[idle], np.zeros_like(waiting), waiting, used[idle] * (waiting > 0)
-        )
+        self._add_spans(end_ns[idle], next_start_ns[idle], np.zeros_like(waiting), waiting, used[idle] * (waiting > 0))
 
     def _add_spans(self, start_ns: Ints, end_ns: Ints, running: Ints, waiting: Ints, used: Ints) -> None:
         dt_ns = self.window.overlap(start_ns, end_ns)

@@ -131,10 +131,7 @@ def test_two_runs_at_once_get_two_numbers(tmp_path: Path) -> None:
 def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
     write_run(ResultFolder(tmp_path / "here"))
     module = "llmsim.tests.scenarios.test_results"
-    code = (
-        f"import sys; from pathlib import Path; from {module} import *; "
-        "write_run(ResultFolder(Path(sys.argv[1])))"
-    )
+    code = f"import sys; from pathlib import Path; from {module} import *; write_run(ResultFolder(Path(sys.argv[1])))"
     environment = {**os.environ, "PYTHONHASHSEED": "123", "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "there")], env=environment, check=True)
     assert contents(tmp_path / "here") == contents(tmp_path / "there")

@@ -87,9 +87,7 @@ def test_windowed_rates_leave_the_drain_out_and_split_a_request_at_the_edge() ->
     assert (windowed["end_s"], windowed["requests_per_s"]) == (3.5, 1 / 3.5)
     assert windowed["output_tokens_per_s"] == pytest.approx(11 / 3.5)
     # The first request's tokens came from 2 s to 3 s: the first one and 8 of the other 10 by 2.8 s.
-    windowed = summary_of([request("a", 0), request("b", int(2.5 * S)), refused("c", int(2.8 * S))])[
-        "windowed"
-    ]
+    windowed = summary_of([request("a", 0), request("b", int(2.5 * S)), refused("c", int(2.8 * S))])["windowed"]
     assert windowed["end_s"] == 2.8
     assert windowed["requests_per_s"] == 0.0
     assert windowed["output_tokens_per_s"] == pytest.approx((1 + 10 * 0.8) / 2.8)

@@ -15,9 +15,7 @@ from llmsim.sim.window import Window
 from llmsim.tests.support.synthetic import step
 
 STEPS = st.lists(
-    st.tuples(
-        st.integers(0, 30), st.integers(0, 20), st.integers(1, 9), st.integers(0, 9), st.integers(0, 10)
-    ),
+    st.tuples(st.integers(0, 30), st.integers(0, 20), st.integers(1, 9), st.integers(0, 9), st.integers(0, 10)),
     max_size=30,
 )
 
@@ -62,9 +60,7 @@ def second_by_second(records: list[StepRecord], window: Window) -> list[tuple[in
 def test_levels_agree_with_a_clock_that_ticks(rows: list[tuple[int, ...]], start: int, length: int) -> None:
     records, window = steps_of(rows), Window(start, start + length)  # type: ignore[arg-type]
     got, ticks = fold(records, window), second_by_second(records, window)
-    for level, values in zip(
-        (got.running, got.waiting, got.used_blocks), zip(*ticks, strict=True), strict=False
-    ):
+    for level, values in zip((got.running, got.waiting, got.used_blocks), zip(*ticks, strict=True), strict=False):
         assert level.integral_ns == sum(values)
         assert level.largest == max(values)
     assert got.busy_ns == sum(tick[3] for tick in ticks)
