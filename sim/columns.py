@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..policies.core.records import EventRecord, RequestRecord, Status, StepRecord
 
-Ints: TypeAlias = npt.NDArray[np.int64]
+Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 NS_PER_S = 1e9
@@ -86,7 +86,7 @@ GAPS = TableLayout(("gap_ns", "num_tokens"))
 
 
 class StepColumns(NamedTuple):
-    """What the metrics need of a chunk of steps, in order; arrays of one length."""
+    """What the metrics need of a chunk of steps, in order; arrays of one length, counts in 32 bits."""
 
     start_ns: Ints
     duration_ns: Ints
@@ -95,12 +95,13 @@ class StepColumns(NamedTuple):
     free_blocks: Ints
     compute_ns: Ints
     memory_ns: Ints
+    host_ns: Ints
     extrapolated: Ints
 
     @classmethod
     def of_records(cls, records: Sequence[StepRecord]) -> StepColumns:
         """The columns of these records."""
-        return cls(*(_ints(list(map(get, records))) for get in _STEP_GETTERS))
+        return cls(*(np.fromiter(map(get, records), dtype, len(records)) for get, dtype in _STEP_GETTERS))
 
     @classmethod
     def of_table(cls, table: pa.Table) -> StepColumns:
@@ -113,17 +114,24 @@ class StepColumns(NamedTuple):
         return [_column(field) for field in cls._fields]
 
 
-_STEP_GETTERS = [itemgetter(StepRecord._fields.index(field)) for field in StepColumns._fields]
+def _step_dtype(field: str) -> type[np.signedinteger[Any]]:
+    return np.int64 if field.endswith("_ns") else np.int32
+
+
+_STEP_GETTERS = [(itemgetter(StepRecord._fields.index(field)), _step_dtype(field)) for field in StepColumns._fields]
 
 
 def _integers(table: pa.Table, field: str) -> Ints:
     values: Floats = table.column(_column(field)).to_numpy()
     # Seconds are ns / 1e9 rounded once: times 1e9 is within half a nanosecond of the integer below 2^51 ns.
-    return np.rint(values * NS_PER_S).astype(np.int64) if field.endswith("_ns") else values.astype(np.int64)
+    return (np.rint(values * NS_PER_S) if field.endswith("_ns") else values).astype(_step_dtype(field))
 
 
 class RequestColumns(NamedTuple):
-    """What the metrics need of the requests; times are float64 nanoseconds (exact), NaN where None."""
+    """What the metrics need of the requests: 65 bytes each.
+
+    Times are float64 nanoseconds (exact), NaN where None; counts have 32 bits.
+    """
 
     sent_ns: Floats
     admitted_ns: Floats
@@ -148,13 +156,12 @@ class RequestColumns(NamedTuple):
 
     @classmethod
     def joined(cls, chunks: Sequence[RequestColumns]) -> RequestColumns:
-        """One after another, counts widened to int64."""
-        columns = [np.concatenate(parts) for parts in zip(cls.of_records([]), *chunks, strict=True)]
-        return cls._make([*columns[:6], *(c.astype(np.int64) for c in columns[6:10]), columns[10]])
+        """One after another."""
+        return cls._make(np.concatenate(parts) for parts in zip(cls.of_records([]), *chunks, strict=True))
 
     def where(self, mask: npt.NDArray[np.bool_]) -> RequestColumns:
         """Only the requests that the mask picks."""
-        return RequestColumns._make(column[mask] for column in self)
+        return self if mask.all() else RequestColumns._make(column[mask] for column in self)
 
     def having(self, status: Status) -> npt.NDArray[np.bool_]:
         """Mask of the requests that ended so."""

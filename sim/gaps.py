@@ -22,7 +22,8 @@ class Gaps(NamedTuple):
 class GapPool:
     """Collects `(gap, count)` pairs; equal gaps are merged, so memory grows with the distinct ones only.
 
-    Pairs are merged when as many are pending as are already merged: the sort then costs O(log n) a pair.
+    Pairs are merged when a quarter as many are pending as are already merged, so that a pair costs little however
+    many there are.
     """
 
     def __init__(self) -> None:
@@ -45,11 +46,21 @@ class GapPool:
         return self._merged
 
     def _merge(self) -> None:
-        gaps = np.concatenate([self._merged.gap_ns, np.frombuffer(self._gaps, np.int64)])
-        counts = np.concatenate([self._merged.num_tokens, np.frombuffer(self._counts, np.int64)])
+        gaps, counts = np.frombuffer(self._gaps, np.int64), np.frombuffer(self._counts, np.int64)
         self._gaps, self._counts = array("q"), array("q")
         order = np.argsort(gaps)
         gaps, counts = gaps[order], counts[order]
         first = np.flatnonzero(np.diff(gaps, prepend=gaps[0] - 1))
-        self._merged = Gaps(gaps[first], np.add.reduceat(counts, first))
-        self._limit = max(MIN_PENDING, len(first))
+        self._merged = _union(self._merged, Gaps(gaps[first], np.add.reduceat(counts, first)))
+        self._limit = max(MIN_PENDING, len(self._merged.gap_ns) // 4)
+
+
+def _union(large: Gaps, small: Gaps) -> Gaps:
+    """Both together; each is sorted and holds a gap once. Without sorting the large one again."""
+    at = np.searchsorted(large.gap_ns, small.gap_ns)
+    known = at < len(large.gap_ns)
+    known[known] = large.gap_ns[at[known]] == small.gap_ns[known]
+    counts = large.num_tokens.copy()
+    counts[at[known]] += small.num_tokens[known]
+    new = ~known
+    return Gaps(np.insert(large.gap_ns, at[new], small.gap_ns[new]), np.insert(counts, at[new], small.num_tokens[new]))

@@ -27,26 +27,50 @@ class Slo:
 
 
 class Latencies:
-    """What finished requests experienced, in seconds; arrays over the requests given."""
+    """What finished requests experienced, in seconds; arrays over the requests given, made when asked for."""
 
     def __init__(self, finished: RequestColumns) -> None:
-        first, last, sent = finished.first_token_ns, finished.last_token_ns, finished.sent_ns
-        self.ttft_s: Floats = (first - sent) / NS_PER_S
-        self.e2e_s: Floats = (last - sent) / NS_PER_S
-        self.queue_s: Floats = (finished.first_scheduled_ns - sent) / NS_PER_S
-        self.tpot_s: Floats = (last - first) / np.maximum(finished.output_tokens - 1, 1) / NS_PER_S
-        """0 for a single output token."""
-        self.has_tpot: Mask = finished.output_tokens > 1
-        self.max_gap_s: Floats = np.nan_to_num(finished.max_gap_ns, nan=0.0) / NS_PER_S
+        self._of = finished
+
+    @property
+    def ttft_s(self) -> Floats:
+        """From sent to first token."""
+        return (self._of.first_token_ns - self._of.sent_ns) / NS_PER_S
+
+    @property
+    def e2e_s(self) -> Floats:
+        """From sent to last token."""
+        return (self._of.last_token_ns - self._of.sent_ns) / NS_PER_S
+
+    @property
+    def queue_s(self) -> Floats:
+        """From sent to the start of the first step that computed something for it."""
+        return (self._of.first_scheduled_ns - self._of.sent_ns) / NS_PER_S
+
+    @property
+    def has_tpot(self) -> Mask:
+        """Whether there was more than one output token."""
+        return self._of.output_tokens > 1
+
+    @property
+    def tpot_s(self) -> Floats:
+        """Mean time of an output token after the first; 0 where there is none."""
+        after_first = np.maximum(self._of.output_tokens - 1, 1)
+        return np.where(self.has_tpot, (self._of.last_token_ns - self._of.first_token_ns) / after_first / NS_PER_S, 0.0)
+
+    @property
+    def max_gap_s(self) -> Floats:
+        """Longest gap between two output chunks; 0 where there is none."""
+        return np.nan_to_num(self._of.max_gap_ns, nan=0.0) / NS_PER_S
 
     def meets(self, slo: Slo) -> Mask:
         """Which requests keep every bound."""
-        tpot_s = np.where(self.has_tpot, self.tpot_s, 0.0)
         bounds = [
             (self.ttft_s, slo.ttft_s),
-            (tpot_s, slo.tpot_s),
+            (self.tpot_s, slo.tpot_s),
             (self.max_gap_s, slo.itl_s),
             (self.e2e_s, slo.e2e_s),
         ]
         kept = [values <= bound for values, bound in bounds if bound is not None]
-        return np.asarray(np.logical_and.reduce([np.ones(len(tpot_s), dtype=np.bool_), *kept]))
+        everyone = np.ones(len(self._of.sent_ns), dtype=np.bool_)
+        return np.asarray(np.logical_and.reduce([everyone, *kept]))

@@ -96,7 +96,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         **_rates(finished, latencies, run.slo, span),
         "windowed": _windowed_rates(everything, window),
         **_cache_figures(measured),
-        "num_preemptions": int(measured.num_preemptions.sum()),
+        "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
         **_figures_over_time(fold),
@@ -166,7 +166,7 @@ def _per_second(amount: float, window: Window) -> float | None:
 
 def _rates(finished: RequestColumns, latencies: Latencies, slo: Slo, span: Window) -> Summary:
     """As `vllm bench serve` counts: finished requests only, over the whole time."""
-    output, prompt = int(finished.output_tokens.sum()), int(finished.prompt_tokens.sum())
+    output, prompt = int(finished.output_tokens.sum(dtype=np.int64)), int(finished.prompt_tokens.sum(dtype=np.int64))
     good = None if slo.is_empty() else _per_second(int(latencies.meets(slo).sum()), span)
     return {
         "duration_s": span.length_ns / NS_PER_S,
@@ -201,7 +201,7 @@ def _windowed_rates(requests: RequestColumns, window: Window) -> Summary:
 def _cache_figures(measured: RequestColumns) -> Summary:
     """Hits over tokens looked up, at first admissions."""
     admitted = measured.where(~np.isnan(measured.admitted_ns))
-    hit, queried = int(admitted.cached_tokens.sum()), int(admitted.prompt_tokens.sum())
+    hit, queried = int(admitted.cached_tokens.sum(dtype=np.int64)), int(admitted.prompt_tokens.sum(dtype=np.int64))
     return {"prefix_hit_rate": hit / queried if queried else None, "cached_tokens": hit}
 
 

@@ -21,7 +21,7 @@ from .timeline import Timeline
 # Okabe and Ito's palette: colour-blind readers tell these apart as well.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
 CDF_POINTS = 1000
-STEP_COLUMNS = ("start_s", "duration_s", "num_running", "num_waiting", "free_blocks", "num_preempted")
+STEP_COLUMNS = ("start_s", "duration_s", "host_s", "num_running", "num_waiting", "free_blocks", "num_preempted")
 
 
 class ResultFrames(NamedTuple):

@@ -11,15 +11,16 @@ NUM_BINS = 400
 
 
 class Timeline:
-    """Time-weighted means and largest values of the steps' columns, from time 0 to the end of the run."""
+    """Time-weighted means and largest values of the steps' columns, from time 0 to `until_s` or the last step."""
 
-    def __init__(self, steps: pd.DataFrame, end_s: float) -> None:
+    def __init__(self, steps: pd.DataFrame, until_s: float) -> None:
         self._steps = steps
-        self.start_s = steps["start_s"].to_numpy()
-        next_start_s = np.append(self.start_s[1:], np.inf)
-        # Steps in flight may overlap: what holds is what the last one planned.
-        self.end_s = np.minimum(self.start_s + steps["duration_s"].to_numpy(), next_start_s)[: len(steps)]
-        last_s = max([end_s, *self.end_s[-1:].tolist()])
+        start_s, end_s = steps["start_s"].to_numpy(), (steps["start_s"] + steps["duration_s"]).to_numpy()
+        # A step's counts hold from its planning on, until the next one's if that comes before its end.
+        planned_s = np.maximum(start_s - steps["host_s"].to_numpy(), np.append(0.0, end_s)[:-1])
+        self.start_s = np.minimum(start_s, planned_s)
+        self.end_s = np.minimum(end_s, np.append(self.start_s, np.inf)[1:])
+        last_s = max([until_s, *self.end_s[-1:].tolist()])
         self.edges_s = np.linspace(0.0, last_s or 1.0, NUM_BINS + 1)
         self.middles_s = (self.edges_s[1:] + self.edges_s[:-1]) / 2
         self._bins = np.clip(np.searchsorted(self.edges_s, self.start_s, side="right") - 1, 0, NUM_BINS - 1)

@@ -38,8 +38,10 @@ def test_runs_with_little_to_show_are_drawn_too(tmp_path: Path, num_requests: in
 def test_timeline_keeps_integrals_and_peaks() -> None:
     rng = np.random.default_rng(0)
     starts = np.sort(rng.uniform(0, 100, 5000))
-    steps = pd.DataFrame({"start_s": starts, "duration_s": 0.01, "num_running": rng.integers(1, 99, 5000)})
-    timeline = Timeline(steps, end_s=120.0)
+    steps = pd.DataFrame(
+        {"start_s": starts, "duration_s": 0.01, "host_s": 0.0, "num_running": rng.integers(1, 99, 5000)}
+    )
+    timeline = Timeline(steps, until_s=120.0)
     running = timeline.values("num_running")
     mean, largest = timeline.mean(running), timeline.largest(running)
     held_s = np.minimum(0.01, np.append(np.diff(starts), np.inf))
@@ -48,6 +50,14 @@ def test_timeline_keeps_integrals_and_peaks() -> None:
     assert (largest >= mean).all()
     assert timeline.sums(np.ones(5000)).sum() == 5000
     assert mean[-1] == 0
+
+
+def test_host_time_between_steps_is_no_idle_time() -> None:
+    steps = pd.DataFrame({"start_s": [1.0, 3.0, 9.0], "duration_s": 1.0, "host_s": 1.0, "num_running": 4})
+    timeline = Timeline(steps, until_s=10.0)
+    running = timeline.mean(timeline.values("num_running"))
+    assert running.sum() * 10 / NUM_BINS == pytest.approx(4 * 6)
+    assert running[: NUM_BINS // 3].min() == pytest.approx(4)
 
 
 def test_times_are_written_for_people() -> None:

@@ -14,19 +14,18 @@ from llmsim.sim.step_fold import StepFold
 from llmsim.sim.window import Window
 from llmsim.tests.support.synthetic import step
 
-STEPS = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(0, 20), st.integers(1, 9), st.integers(0, 9), st.integers(0, 10)),
-    max_size=30,
-)
+Row = tuple[int, int, int, int, int, int]
+"""Pause since the last start, duration, running, waiting, free, host."""
+STEPS = st.lists(st.tuples(*(st.integers(0, most) for most in (30, 20, 9, 9, 10, 8))), max_size=30)
 
 
-def steps_of(rows: list[tuple[int, int, int, int, int]]) -> list[StepRecord]:
-    """Steps `(pause since the last start, duration, running, waiting, free)` that commit in order."""
+def steps_of(rows: list[Row]) -> list[StepRecord]:
+    """Steps that start and end in order; they may overlap."""
     records, start, last_end = [], 0, 0
-    for i, (pause, duration, running, waiting, free) in enumerate(rows):
+    for i, (pause, duration, running, waiting, free, host) in enumerate(rows):
         start += pause
         last_end = max(last_end, start + duration)
-        counts = {"num_running": running, "num_waiting": waiting, "free_blocks": free}
+        counts = {"num_running": running, "num_waiting": waiting, "free_blocks": free, "host_ns": min(host, start)}
         records.append(step(i, start, last_end - start, **counts))
     return records
 
@@ -39,27 +38,33 @@ def fold(records: list[StepRecord], window: Window, chunk: int = 1000) -> StepFo
     return result
 
 
-def second_by_second(records: list[StepRecord], window: Window) -> list[tuple[int, int, int, bool]]:
+def tick_by_tick(records: list[StepRecord], window: Window) -> list[tuple[int, int, int, bool]]:
     """`(running, waiting, used, busy)` in each unit of time of the window, looked up the slow way."""
     result = []
     for t in range(window.start_ns, window.end_ns):
         begun = [r for r in records if r.start_ns <= t]
-        busy = any(r.start_ns + r.duration_ns > t for r in begun)
-        last = begun[-1] if begun else None
-        if last is None:
-            result.append((0, 0, 0, busy))
-        elif last.start_ns + last.duration_ns > t:
-            result.append((last.num_running, last.num_waiting, 10 - last.free_blocks, busy))
+        under_way = [r for r in begun if r.start_ns + r.duration_ns > t]
+        coming = records[len(begun)] if len(begun) < len(records) else None
+        if not under_way and coming is not None and coming.start_ns - coming.host_ns <= t:
+            holds = coming  # it is being planned
+        elif begun:
+            holds = begun[-1]
         else:
-            used = 10 - last.free_blocks if last.num_waiting else 0
-            result.append((0, last.num_waiting, used, busy))
+            result.append((0, 0, 0, False))
+            continue
+        idle = not under_way and holds is not coming
+        used = 10 - holds.free_blocks
+        if idle:
+            result.append((0, holds.num_waiting, used if holds.num_waiting else 0, False))
+        else:
+            result.append((holds.num_running, holds.num_waiting, used, bool(under_way)))
     return result
 
 
 @given(STEPS, st.integers(0, 40), st.integers(4, 200))
-def test_levels_agree_with_a_clock_that_ticks(rows: list[tuple[int, ...]], start: int, length: int) -> None:
-    records, window = steps_of(rows), Window(start, start + length)  # type: ignore[arg-type]
-    got, ticks = fold(records, window), second_by_second(records, window)
+def test_levels_agree_with_a_clock_that_ticks(rows: list[Row], start: int, length: int) -> None:
+    records, window = steps_of(rows), Window(start, start + length)
+    got, ticks = fold(records, window), tick_by_tick(records, window)
     for level, values in zip((got.running, got.waiting, got.used_blocks), zip(*ticks, strict=True), strict=False):
         assert level.integral_ns == sum(values)
         assert level.largest == max(values)
@@ -67,8 +72,8 @@ def test_levels_agree_with_a_clock_that_ticks(rows: list[tuple[int, ...]], start
 
 
 @given(STEPS, st.integers(1, 7))
-def test_chunks_do_not_matter(rows: list[tuple[int, ...]], chunk: int) -> None:
-    records, window = steps_of(rows), Window(3, 150)  # type: ignore[arg-type]
+def test_chunks_do_not_matter(rows: list[Row], chunk: int) -> None:
+    records, window = steps_of(rows), Window(3, 150)
     whole, parts = fold(records, window), fold(records, window, chunk)
     for name in ("running", "waiting", "used_blocks"):
         assert vars(getattr(whole, name)) == vars(getattr(parts, name))
