@@ -87,12 +87,12 @@ def memory_budget(
     available = limit - weights - activations - buffers
     blocks = num_blocks or max(MIN_BLOCKS, available // block_bytes)
     if blocks * block_bytes > available:
+        share = f" ({gpu_memory_utilization:g} of {_gib(gpu.memory_bytes)})" if num_blocks is None else ""
         raise DoesNotFit(
             f"{model.name} does not fit {gpu.name} with tensor_parallel {tensor_parallel}:"
             f" weights {_gib(weights)} + activations {_gib(activations)} + buffers {_gib(buffers)}"
             f" + KV {_gib(blocks * block_bytes)} ({blocks:,} blocks)"
-            f" exceed {_gib(limit)}"
-            + (f" ({gpu_memory_utilization:g} of {_gib(gpu.memory_bytes)})" * (num_blocks is None))
+            f" exceed {_gib(limit)}{share}"
         )
     return MemoryBudget(
         weights_bytes=weights,

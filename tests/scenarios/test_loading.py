@@ -203,15 +203,6 @@ def test_override_of_one_place_leaves_an_alias_of_it_alone(tmp_path: Path) -> No
     assert workload["output_tokens"]["lognormal"]["mean"] == 99
 
 
-def test_model_may_be_a_config_beside_the_scenario(tmp_path: Path) -> None:
-    path = write_scenario(tmp_path)
-    with pytest.raises(ScenarioError, match=r"model: there is no file .*config\.json"):
-        load_scenario(path, ["model=m/config.json"])
-    (tmp_path / "m").mkdir()
-    (tmp_path / "m/config.json").write_text("{}")
-    assert load_scenario(path, ["model=m/config.json"]).path_to("m/config.json").is_file()
-
-
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_resolved_scenario_means_the_same_when_loaded_again(path: Path) -> None:
     scenario = load_scenario(path)

@@ -83,11 +83,12 @@ def test_pinned_blocks_are_taken_as_they_are():
     assert (budget.num_blocks, budget.kv_bytes) == (2588, 2588 * 16 * 131072)
 
 
-def test_pinned_blocks_beyond_the_budget_are_refused():
-    most = memory_budget(LLAMA, RTX4090, **LIMITS).num_blocks
-    assert memory_budget(LLAMA, RTX4090, **LIMITS, num_blocks=most).num_blocks == most
-    with pytest.raises(DoesNotFit, match=rf"\({most + 1:,} blocks\) exceed 21.16 GiB \(0.9 of 23.52 GiB\)"):
-        memory_budget(LLAMA, RTX4090, **LIMITS, num_blocks=most + 1)
+def test_pinned_blocks_override_the_utilisation_but_not_the_memory():
+    whole = memory_budget(LLAMA, RTX4090, **{**LIMITS, "gpu_memory_utilization": 1.0}).num_blocks
+    assert memory_budget(LLAMA, RTX4090, **LIMITS).num_blocks < whole
+    assert memory_budget(LLAMA, RTX4090, **LIMITS, num_blocks=whole).num_blocks == whole
+    with pytest.raises(DoesNotFit, match=rf"\({whole + 1:,} blocks\) exceed 23.52 GiB$"):
+        memory_budget(LLAMA, RTX4090, **LIMITS, num_blocks=whole + 1)
 
 
 def test_pinning_the_null_block_alone_is_refused():
