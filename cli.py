@@ -6,12 +6,12 @@ mistake is one line and exit code 2; a check that failed exits 1.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -24,6 +24,7 @@ from .scenarios.assembly import Assembly, assemble
 from .scenarios.case_reading import CaseError, read_case
 from .scenarios.checking import check_report, print_check
 from .scenarios.decisions import VllmDecisions
+from .scenarios.drawing import draw
 from .scenarios.errors import ScenarioError
 from .scenarios.listings import gpu_table, model_table, policy_table
 from .scenarios.loading import load_scenario
@@ -36,11 +37,12 @@ from .scenarios.tables import print_summary
 app = typer.Typer(
     name="llmsim",
     help="What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+# typer may bring a click of its own: its exceptions are reached through typer.
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 people = Console(stderr=True, highlight=False)
 
 ScenarioPath = Annotated[Path, typer.Argument(help="A scenario's YAML file.", show_default=False)]
@@ -53,12 +55,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on s
 
 @app.callback(invoke_without_command=True)
 def root(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     """What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies."""
     if version:
         print(f"llmsim {__version__}")
-        raise typer.Exit
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @app.command()
@@ -111,11 +115,27 @@ def list_known(
     """
     tables = {"models": model_table, "gpus": gpu_table, "policies": policy_table}
     if what not in tables:
-        raise click.UsageError(f"'{what}' is unknown; choose {', '.join(tables)}")
+        raise typer.BadParameter(f"'{what}' is unknown; choose {', '.join(tables)}")
     if as_json:
         print_json(known_names(what))
     else:
         Console(highlight=False).print(tables[what]())
+
+
+@app.command()
+def plot(
+    result: Annotated[Path, typer.Argument(help="A result folder.", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The picture; RESULT/result.png where left out.")
+    ] = None,
+) -> None:
+    """Draw a result: TTFT and ITL, running and waiting requests, KV use over time.
+
+    Example: llmsim plot results/agent-001
+    """
+    picture = output or result / "result.png"
+    draw(result, picture)
+    people.print(f"picture in {escape(str(picture))}")
 
 
 @app.command()
@@ -130,7 +150,7 @@ def decisions(
     Example: llmsim decisions tests/golden/vllm/crowded.json.gz --check
     """
     if preset != "vllm":
-        raise click.UsageError(f"--preset: '{preset}' is unknown; choose vllm")
+        raise typer.BadParameter(f"--preset: '{preset}' is unknown; choose vllm")
     loaded = read_case(case)
     try:
         lines = VllmDecisions(loaded).log()
@@ -211,16 +231,15 @@ def print_json(value: Any) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The console script: errors in one line, and exit codes."""
+    # A run makes millions of small objects and few cycles: looking for those as often as Python does costs a quarter.
+    gc.set_threshold(50_000, 20, 100)
     try:
         status = app(args=arguments, prog_name="llmsim", standalone_mode=False)
     except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName) as error:
         fail(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
-        print(error.format_message(), file=sys.stderr)
-        sys.exit(2)
-    except click.ClickException as error:
-        fail(error.format_message())
-    except (KeyboardInterrupt, click.Abort):
+    except ClickException as error:
+        fail(str(getattr(error, "format_message", error.__str__)()))
+    except (KeyboardInterrupt, typer.Abort):
         print("interrupted; nothing was written", file=sys.stderr)
         sys.exit(130)
     sys.exit(status if isinstance(status, int) else 0)
