@@ -138,10 +138,11 @@ class EngineCore:
         self.now_ns = now_ns
         plan = StepPlan(self.num_steps, now_ns)
         self.num_steps += 1
-        self._waits.charge(now_ns)
         builder, cache = self._builder, self.kv_cache
         builder.begin(plan)
-        if self.waiting:
+        had_waiting = bool(self.waiting)
+        if had_waiting:
+            self._waits.charge(now_ns)
             self.policies.scheduling.reorder(self.waiting, self)
         self.policies.batching.compose(builder)
         self.in_flight.append(plan)
@@ -159,7 +160,8 @@ class EngineCore:
             self._note_admissions(plan)
         if builder.preempted:
             plan.preempted = builder.preempted
-        self._waits.settle(self.waiting, plan.blocked)
+        if had_waiting or self.waiting:
+            self._waits.settle(self.waiting, plan.blocked)
         self._take_stock(plan)
         return plan
 
