@@ -88,7 +88,7 @@ class EngineCore:
         total = prompt + request.max_tokens
         if total > config.max_model_len:
             return f"prompt and max_tokens ({total}) exceed max_model_len ({config.max_model_len})"
-        blocks = -(-(total - 1 + config.num_speculative_tokens) // config.block_size)
+        blocks = -(-(total - 1) // config.block_size)  # the last token is never computed
         if blocks > config.num_blocks - 1:
             return f"prompt and max_tokens ({total}) need {blocks} KV blocks of {config.num_blocks - 1}"
         if not config.enable_chunked_prefill and total - 1 > config.max_num_batched_tokens:

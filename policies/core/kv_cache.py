@@ -95,10 +95,16 @@ class KVCache:
 
         A block that it filled before enters the index if that had to wait for its tokens (asynchronous scheduling).
         """
+        grow = self.index.grow
         for sequence, block in zip(sequences, ids, strict=True):
             private = sequence.private
-            if private:
-                self.enter_filled(sequence, planned - sequence.base)
+            if private and self.caching:
+                leases = sequence.leases
+                if len(private) == 1 and leases and grow(leases[-1], sequence.stream, private):
+                    sequence.num_entered += 1
+                    private[0] = block
+                    continue
+                self.enter(sequence, planned - sequence.base)
             private.append(block)
 
     def release(self, sequence: Sequence) -> None:
