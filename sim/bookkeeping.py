@@ -10,6 +10,7 @@ from ..policies.core.estimator import StepCost
 from ..policies.core.kv_cache import Eviction
 from ..policies.core.plan import Gap, StepEvents, StepPlan, StepResult
 from ..policies.core.records import EventKind, EventRecord, RequestRecord, StepKind, StepRecord
+from ..policies.core.request import Arrival
 from ..policies.core.sequence import Sequence
 
 
@@ -27,6 +28,19 @@ class Recorder(Protocol):
 
     def on_event(self, record: EventRecord) -> None:
         """Someone was preempted, evicted, refused or aborted."""
+
+
+class Journal(Protocol):
+    """Where the ordered log of core calls goes."""
+
+    def added(self, arrival: Arrival, now_ns: int) -> None:
+        """A request was given to the core."""
+
+    def planned(self, plan: StepPlan) -> None:
+        """A step was planned."""
+
+    def committed(self, plan: StepPlan, result: StepResult, events: StepEvents, now_ns: int) -> None:
+        """A step was committed."""
 
 
 class Flight(NamedTuple):
