@@ -82,13 +82,14 @@ class KVCache:
 
     def enter_filled(self, sequence: Sequence, num_tokens: int) -> None:
         """`enter` for a sequence whose only block outside the index is full with `num_tokens` tokens."""
-        private = sequence.private
-        if self.caching:
-            if sequence.leases and len(private) == 1 and self.index.grow(sequence.leases[-1], sequence.stream, private):
-                private.clear()
-                sequence.num_entered += 1
-            else:
-                self.enter(sequence, num_tokens)
+        if not self.caching:
+            return
+        private, leases = sequence.private, sequence.leases
+        if leases and len(private) == 1 and self.index.grow(leases[-1], sequence.stream, private, sequence.id):
+            private.clear()
+            sequence.num_entered += 1
+        else:
+            self.enter(sequence, num_tokens)
 
     def release(self, sequence: Sequence) -> None:
         """Take everything back: what is in the index stays matchable until it is evicted."""
