@@ -72,6 +72,8 @@ class DrivenCore:
         self.core = core
         self.accounts: dict[str, Account] = {}
         self.pipe: deque[Flight] = deque()
+        self.flights: list[Flight] = []
+        """All that were ever planned."""
         self._stops = stops or {}
         self._accepts = accepts or {}
         self._num_verified: dict[str, int] = {}
@@ -114,6 +116,7 @@ class DrivenCore:
             [s.id for s in sorted(samplers, key=lambda sequence: sequence.admission)],
         )
         self.pipe.append(flight)
+        self.flights.append(flight)
         return flight
 
     def _members(self, plan: StepPlan) -> list[Sequence]:
@@ -163,6 +166,9 @@ class DrivenCore:
     def run(self, now_ns: int = 0, step_ns: int = 10) -> int:
         """Step until all is done; returns the time of the end."""
         while self.is_busy:
-            self.step(now_ns)
+            if len(self.pipe) == self.core.config.depth:
+                self.commit(now_ns)
+            else:
+                self.step(now_ns)
             now_ns += step_ns
         return now_ns

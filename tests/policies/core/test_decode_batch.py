@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -28,7 +29,7 @@ class Member:
 
     @property
     def max_gap_ns(self) -> int | None:
-        return max((b - a for a, b in zip(self.times_ns, self.times_ns[1:], strict=False)), default=None)
+        return max((b - a for a, b in pairwise(self.times_ns)), default=None)
 
 
 @dataclass
