@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core.builder import StepBuilder
 from ..core.records import Blocked
+from ..core.sequence import Sequence
 from ..registry import register
 from .running import serve_running
 
@@ -16,17 +17,25 @@ class Static:
 
     def compose(self, step: StepBuilder) -> None:
         """A new batch when the old one is done; else a step of the old one."""
-        if step.num_running:
+        under_way = step.num_running > 0
+        if under_way:
             serve_running(step)
-            step.block(Blocked.SLOTS)
-            return
         while (sequence := step.next_waiting()) is not None:
-            match = step.match(sequence)
-            room = step.budget if step.prefill_budget is None else min(step.budget, step.prefill_budget)
-            num_tokens = min(sequence.num_tokens - match.num_blocks * step.config.block_size, room)
-            full = step.num_running >= step.config.max_num_seqs
-            blocked = Blocked.SLOTS if full else Blocked.BUDGET if num_tokens <= 0 else None
-            blocked = blocked or step.admit(sequence, match, num_tokens)
+            blocked = Blocked.SLOTS if under_way else self._admit(step, sequence)
             if blocked is not None:
                 step.block(blocked)
                 return
+
+    def _admit(self, step: StepBuilder, sequence: Sequence) -> Blocked | None:
+        if step.num_running >= step.config.max_num_seqs:
+            return Blocked.SLOTS
+        if step.budget <= 0:
+            return Blocked.BUDGET
+        if step.prefill_budget is not None and step.prefill_budget <= 0:
+            return Blocked.CHUNK
+        match = step.match(sequence)
+        left = sequence.num_tokens - match.num_blocks * step.config.block_size
+        if not step.config.enable_chunked_prefill and left > step.budget:
+            return Blocked.BUDGET
+        caps = (step.budget, step.prefill_budget, step.request_limit)
+        return step.admit(sequence, match, min(left, *(cap for cap in caps if cap is not None)))
