@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from llmsim.policies.registry import PolicyError
@@ -36,3 +38,15 @@ def test_the_last_one_left_is_not_cut_any_more() -> None:
 def test_a_threshold_is_one_token_at_least() -> None:
     with pytest.raises(PolicyError, match="0 is out of range"):
         run(0, [])
+
+
+def test_a_threshold_that_holds_no_decode_with_its_drafts_asserts() -> None:
+    """As it does inside vLLM: such a request would never get on."""
+    specs = VLLM | {"chunk_size": {"name": "threshold", "tokens": 2}}
+    driven = DrivenCore(core_of(specs, num_blocks=99, num_speculative_tokens=3, block_size=4))
+    driven.add(request_of("a", 8, 20), 0)
+    driven.step(0)
+    driven.step(10)
+    driven.add(replace(request_of("a", 5, 4), id="b"), 20)
+    with pytest.raises(AssertionError, match="2 tokens a request hold no decode with its drafts"):
+        driven.step(20)
