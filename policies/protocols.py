@@ -52,7 +52,11 @@ class SchedulingPolicy(Protocol):
 
 
 class PreemptionPolicy(Protocol):
-    """Who gives way when memory is short, and where it waits then."""
+    """Who gives way when memory is short, and where it waits then.
+
+    A policy that sets `takes_last = True` promises that its victim is always the last of `running`; then nobody else
+    has to be looked at.
+    """
 
     def victim(self, running: list[Sequence]) -> Sequence:
         """The sequence to preempt, one of `running` (in order of admission, never empty). Changes nothing."""

@@ -35,11 +35,9 @@ _DEFAULTS: dict[str, Any] = {
 
 def vllm_core(config: Mapping[str, Any]) -> EngineCore:
     """A core set as a case's `config` (vLLM's names) says. Raises ValueError for a key or a value that is none."""
-    unknown = sorted(set(config) - set(_DEFAULTS))
-    if unknown:
-        raise ValueError(f"config.{unknown[0]}: unknown key; choose {', '.join(sorted(_DEFAULTS))}")
+    _check_config(config)
     c = _DEFAULTS | dict(config)
-    by_priority = {"fcfs": False, "priority": True}[c["policy"]]
+    by_priority = c["policy"] == "priority"
     threshold = c["long_prefill_token_threshold"]
     if threshold and 0 < threshold <= c["num_speculative_tokens"]:
         raise ValueError(
@@ -68,6 +66,17 @@ def vllm_core(config: Mapping[str, Any]) -> EngineCore:
         num_speculative_tokens=c["num_speculative_tokens"],
     )
     return EngineCore(engine, policies)
+
+
+def _check_config(config: Mapping[str, Any]) -> None:
+    for key, value in config.items():
+        if key not in _DEFAULTS:
+            raise ValueError(f"config.{key}: unknown key; choose {', '.join(sorted(_DEFAULTS))}")
+        kinds = (int, float) if key == "watermark" else type(_DEFAULTS[key])
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+            raise ValueError(f"config.{key}: {value!r} is not of the type of {_DEFAULTS[key]!r}")
+    if config.get("policy", "fcfs") not in ("fcfs", "priority"):
+        raise ValueError(f"config.policy: {config['policy']!r} is unknown; choose fcfs, priority")
 
 
 class VllmDecisions:
@@ -122,6 +131,8 @@ class VllmDecisions:
         line["num_evicted"] = core.kv_cache.pool.num_evicted - evicted_before
         line["finished"] = []
         line["free_blocks_end"] = line["free_blocks"]
+        if core.waiting and not (core.running or line["preempted"] or any(self._pipe)):
+            raise ValueError(f"step {step}: nothing runs and nothing can be admitted; {core.num_waiting} wait for ever")
         self._pipe.append(plan)
         self._just_finished = False
         if len(self._pipe) == core.config.depth:

@@ -15,48 +15,20 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any
 
 import simpy
-from simpy.events import NORMAL, Event
+from simpy.events import Event
 
 from ..policies.core.engine import EngineCore
-from ..policies.core.plan import StepEvents, StepPlan, StepResult
-from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status
+from ..policies.core.plan import StepPlan
+from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status, record_of
 from ..policies.core.request import Arrival
 from ..policies.core.workload import Workload
-from .bookkeeping import Bookkeeper, Flight, Recorder
+from .bookkeeping import Bookkeeper, Flight, Journal, Recorder
 from .executor import SimExecutor
+from .step_end import StepEnd
 from .stretch import Stretch
-
-AFTER_ALL = NORMAL + 1
-"""Event priority of step boundaries: after every other event of their nanosecond."""
-
-
-class StepEnd(Event):
-    """A step boundary, some nanoseconds from now."""
-
-    def __init__(self, env: simpy.Environment, delay_ns: int) -> None:
-        assert type(delay_ns) is int, delay_ns  # a float would silently make the clock a float
-        self.env = env
-        self.callbacks = []
-        self._value = None
-        self._ok = True
-        self._defused = False
-        env.schedule(self, AFTER_ALL, delay_ns)  # type: ignore[arg-type] # SimPy compares priorities as numbers
-
-
-class Journal(Protocol):
-    """Where the ordered log of core calls goes."""
-
-    def added(self, arrival: Arrival, now_ns: int) -> None:
-        """A request was given to the core."""
-
-    def planned(self, plan: StepPlan) -> None:
-        """A step was planned."""
-
-    def committed(self, plan: StepPlan, result: StepResult, events: StepEvents, now_ns: int) -> None:
-        """A step was committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +133,7 @@ class SimDriver:
             if self._journal:
                 self._journal.added(arrival, now_ns)
             if arrival.refusal is not None:
-                record, reason = refused_record(arrival), arrival.refusal
+                record, reason = replace(record_of(request), status=Status.REFUSED), arrival.refusal
             else:
                 self._executor.expect(request.id, request.max_tokens, arrival.output)
                 record, reason = self.core.add_request(request, now_ns), ""
@@ -275,18 +247,3 @@ class SimDriver:
         if self._on_progress is not None:
             self._on_progress(end.now_ns, self.num_ended)
         return end.now_ns
-
-
-def refused_record(arrival: Arrival) -> RequestRecord:
-    """The record of a request that never reached the engine."""
-    request = arrival.request
-    return RequestRecord(
-        request.id,
-        request.tenant,
-        request.session,
-        request.priority,
-        request.prompt.num_tokens,
-        intended_ns=request.arrival_ns,
-        sent_ns=request.arrival_ns,
-        status=Status.REFUSED,
-    )

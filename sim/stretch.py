@@ -55,7 +55,7 @@ class Stretch:
         """Steps that can be carried out in one go if nobody arrives; 0 where something may have to be decided."""
         if self._books.early or any(flight.result.stopped for flight in flights):
             return 0
-        steps = self._core.steady_steps()
+        steps = self._core.steady.num_steps()
         if steps < SHORTEST:
             return 0
         to_stop = self._executor.steps_to_stop(self._core.batch.planned)
@@ -66,7 +66,8 @@ class Stretch:
     ) -> StretchEnd:
         """Plan and commit up to `num_steps` steps, the first at `now_ns`, none planned at `horizon_ns` or later."""
         core, price = self._core, self._executor.cost_of_decodes
-        batch, cache, on_step, books = core.batch, core.kv_cache, self._on_step, self._books
+        steady, batch, cache = core.steady, core.batch, core.kv_cache
+        on_step, books = self._on_step, self._books
         size, running, decode = batch.size, len(core.running), StepKind.DECODE
         pipe = deque(Planned(step_record(f, 0, 0), f.plan.now_ns, f.end_ns, f.plan.evictions) for f in flights)
         cost, start, host_free = None, now_ns, now_ns
@@ -74,7 +75,7 @@ class Stretch:
             if horizon_ns is not None and now_ns >= horizon_ns:
                 break
             step = core.num_steps
-            evictions = core.plan_steady(now_ns)
+            evictions = steady.plan(now_ns)
             context = batch.context_tokens
             cost = price(size, context, batch.max_context())
             device_ns, host_ns, compute_ns, memory_ns, extrapolated = cost
@@ -91,12 +92,12 @@ class Stretch:
             pipe.append(Planned(record, now_ns, device_free_ns, evictions))
             committed = pipe.popleft()
             now_ns = max(committed.end_ns, host_free)
-            books.gaps(core.commit_steady(now_ns), 0)
+            books.gaps(steady.commit(now_ns), 0)
             if committed.evictions:
                 books.evictions(committed.record.step, committed.planned_ns, committed.evictions)
             on_step(committed.record)
         left = []
         if pipe and cost is not None:
-            plan = core.end_stretch(pipe[0].planned_ns, pipe[0].evictions)
+            plan = steady.end(pipe[0].planned_ns, pipe[0].evictions)
             left = [Flight(plan, StepResult(cost.device_ns), cost, start, device_free_ns)]
         return StretchEnd(now_ns, host_free, device_free_ns, left)
