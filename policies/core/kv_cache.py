@@ -101,7 +101,7 @@ class KVCache:
             private = sequence.private
             if private and self.caching:
                 leases = sequence.leases
-                if len(private) == 1 and leases and grow(leases[-1], sequence.stream, private):
+                if len(private) == 1 and leases and grow(leases[-1], sequence.stream, private, sequence.id):
                     sequence.num_entered += 1
                     private[0] = block
                     continue

@@ -35,6 +35,9 @@ def random_core(random: Random, **pinned: Any) -> EngineCore:
     }
     if limits["depth"] == 1:
         limits["num_speculative_tokens"] = random.choice((0, 0, 3))
+    if limits.get("num_speculative_tokens"):
+        # A request whose drafts do not fit beside its own tokens gets nowhere, as in vLLM.
+        limits["num_blocks"] = random.choice((100, 300))
     specs = random_specs(random)
     return core_of(specs | pinned.pop("specs", {}), **limits | pinned)
 

@@ -25,12 +25,6 @@ from llmsim.tests.support.driven_core import BY_PRIORITY, DrivenCore, core_of, r
         (30, 12, {"num_blocks": 11, "block_size": 4}, "prompt and max_tokens (42) need 11 KV blocks of 10"),
         (
             30,
-            11,
-            {"num_blocks": 11, "block_size": 4, "num_speculative_tokens": 1},
-            "prompt and max_tokens (41) need 11 KV blocks of 10",
-        ),
-        (
-            30,
             12,
             {"enable_chunked_prefill": False, "max_num_batched_tokens": 40},
             "without chunked prefill 42 tokens exceed max_num_batched_tokens",
@@ -76,10 +70,6 @@ def test_the_largest_request_that_fits_is_served(num_prompt: int, max_tokens: in
         ({"depth": 3}, "depth: 3 is out of range; 1 or 2"),
         ({"watermark": 1.0}, "watermark: 1.0 is out of range; at least 0, below 1"),
         ({"num_speculative_tokens": -1}, "num_speculative_tokens: -1 is out of range; at least 0"),
-        (
-            {"num_speculative_tokens": 4, "max_num_batched_tokens": 4},
-            "max_num_batched_tokens: 4 does not hold a token and 4 drafts",
-        ),
         (
             {"num_speculative_tokens": 1, "depth": 2},
             "num_speculative_tokens: cannot be combined with asynchronous scheduling",

@@ -38,6 +38,7 @@ class CheckedCore(DrivenCore):
             self._check_limits(flight, crowd)
             self._check_moves(flight)
             self._check_context(flight)
+            self._check_thrift(flight, crowd)
             core.check_integrity()
         return flight
 
@@ -88,6 +89,23 @@ class CheckedCore(DrivenCore):
         assert plan.decode_context_tokens == sum(self.computed[name] for name in members)
         assert plan.max_decode_context == max((self.computed[name] for name in members), default=0)
         assert all(row.num_computed + row.num_tokens == self.computed[row.sequence.id] for row in plan.rows)
+
+    def _check_thrift(self, flight: Flight, crowd: int) -> None:
+        """Who runs and got less than it still has to compute was cut by a limit that is used up."""
+        chunk_size, plan = self.core.policies.chunk_size, flight.plan
+        tokens = getattr(chunk_size, "tokens", None)
+        for sequence in self.core.running.values():
+            account, name = self.accounts[sequence.id], sequence.id
+            known = account.num_outputs + len(account.request.prompt)
+            known += sum(name in earlier.samplers for earlier in self.pipe if earlier is not flight)
+            if known >= sequence.end or self.computed[name] >= known:
+                continue
+            is_used_up = plan.num_tokens == self.core.config.max_num_batched_tokens
+            if tokens is not None and chunk_size.step_tokens(self.core) is not None:
+                is_used_up |= plan.num_prefill_tokens == tokens
+            elif tokens is not None and crowd > 1:
+                is_used_up |= flight.given.get(name) == tokens
+            assert is_used_up, (name, known, self.computed[name], flight.given)
 
     def commit(self, now_ns: int) -> StepEvents:
         flight = self.pipe[0]
