@@ -91,14 +91,18 @@ class CheckedCore(DrivenCore):
         assert all(row.num_computed + row.num_tokens == self.computed[row.sequence.id] for row in plan.rows)
 
     def _check_thrift(self, flight: Flight, crowd: int) -> None:
-        """Who runs and got less than it still has to compute was cut by a limit that is used up."""
+        """Who runs and got less than it still has to compute was cut by a limit that is used up.
+
+        Not so who preempted: its tokens were counted before its victim's went back to the budget.
+        """
         chunk_size, plan = self.core.policies.chunk_size, flight.plan
         tokens = getattr(chunk_size, "tokens", None)
         for sequence in self.core.running.values():
             account, name = self.accounts[sequence.id], sequence.id
             known = account.num_outputs + len(account.request.prompt)
             known += sum(name in earlier.samplers for earlier in self.pipe if earlier is not flight)
-            if known >= sequence.end or self.computed[name] >= known:
+            preempts = any(preemption.by is sequence for preemption in plan.preempted)
+            if preempts or known >= sequence.end or self.computed[name] >= known:
                 continue
             is_used_up = plan.num_tokens == self.core.config.max_num_batched_tokens
             if tokens is not None and chunk_size.step_tokens(self.core) is not None:
