@@ -6,7 +6,8 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, get_type_hints
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 KINDS = ("batching", "scheduling", "preemption", "chunk_size", "eviction")
 
@@ -84,14 +85,21 @@ def _check_parameters(name: str, policy: type, given: Mapping[str, Any]) -> None
             raise PolicyError(key, f"is missing; {name} needs it")
     hints = get_type_hints(inspect.getattr_static(policy, "__init__"))
     for key, value in given.items():
-        if not _fits(value, hints[key]):
-            wanted = getattr(hints[key], "__name__", str(hints[key]))
+        hint = hints.get(key, Any)
+        if not _fits(value, hint):
+            wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
             raise PolicyError(key, f"{value!r} is not of type {wanted}")
 
 
 def _fits(value: object, hint: Any) -> bool:
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
+    """Whether a value out of a YAML is of the type that a parameter is annotated with."""
+    origin = get_origin(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, choice) for choice in get_args(hint))
+    if origin is Literal:
+        return value in get_args(hint)
+    if hint in (int, float):
+        return isinstance(value, int | hint) and not isinstance(value, bool)
+    return isinstance(value, origin or hint)

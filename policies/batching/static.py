@@ -18,12 +18,11 @@ class Static:
 
     def compose(self, step: StepBuilder) -> None:
         """A new batch when the old one is done; else a step of the old one."""
-        if step.num_running:
+        under_way = step.num_running > 0
+        if under_way:
             serve_running(step)
-            step.block(Blocked.SLOTS)
-            return
         while (sequence := step.next_waiting()) is not None:
-            blocked = self._admit(step, sequence)
+            blocked = Blocked.SLOTS if under_way else self._admit(step, sequence)
             if blocked is not None:
                 step.block(blocked)
                 return

@@ -45,6 +45,8 @@ class Unified:
             # One token to go: vLLM pads it to the shape of a decode with placeholder drafts.
             num_drafts = config.num_speculative_tokens
             num_tokens += num_drafts
+            limit = step.request_limit
+            assert limit is None or num_tokens <= limit, f"{limit} tokens a request hold no decode with its drafts"
             if num_tokens > step.budget:
                 return Blocked.BUDGET
         given = tokens_for_waiting(step, num_tokens, num_drafts)

@@ -159,7 +159,7 @@ class HashBlocks:
         lease = leases[-1] if leases else None
         node = lease.run.node if lease else self._root
         while ids:
-            if lease and self.grow(lease, stream, ids):
+            if lease and self.grow(lease, stream, ids, owner):
                 return
             key = stream.block_key(start * size, (start + 1) * size)
             child = node.children.get(key)
@@ -177,11 +177,14 @@ class HashBlocks:
             leases.append(lease)
             start += len(taken)
 
-    def grow(self, lease: Lease, stream: TokenStream, ids: list[int]) -> bool:
-        """Enter `ids` by lengthening the lease's run in place; False where it is shared or not the end of a branch."""
+    def grow(self, lease: Lease, stream: TokenStream, ids: list[int], owner: str) -> bool:
+        """Enter `ids` by lengthening the lease's run in place.
+
+        False where the run is shared, not the end of a branch, or what another request computed.
+        """
         run = lease.run
         node = run.node
-        if run.num_users > 1 or node.children or len(node.runs) > 1:
+        if run.num_users > 1 or node.children or len(node.runs) > 1 or run.owner != owner:
             return False
         run.ids += ids
         node.length += len(ids)

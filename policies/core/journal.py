@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -65,8 +66,10 @@ class JournalWriter:
             "max_tokens": request.max_tokens,
             "output_content": request.output_content,
         }
-        for key in ("priority", "tenant", "session", "deadline_ns"):
-            if getattr(request, key):
+        if request.priority:
+            entry["priority"] = request.priority
+        for key in ("tenant", "session", "deadline_ns"):
+            if getattr(request, key) is not None:
                 entry[key] = getattr(request, key)
         self._write(entry)
 
@@ -114,7 +117,7 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
                 yield entry
     except FileNotFoundError:
         raise JournalError(f"{path}: no such file") from None
-    except (OSError, EOFError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise JournalError(f"{path}: line {number + 1}: {error}") from None
     if number == 0:
         raise JournalError(f"{path}: the file is empty")
@@ -126,7 +129,10 @@ class Replay:
     def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
         engine = next(entries)
         self._entries = entries
-        self.core = EngineCore(EngineConfig(**engine["config"]), Policies.of(engine["policies"]))
+        try:
+            self.core = EngineCore(EngineConfig(**engine["config"]), Policies.of(engine["policies"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise JournalError(f"line 1: malformed description of the engine: {error!r}") from None
         self.num_plans = 0
         self.num_finished = 0
 
@@ -136,13 +142,15 @@ class Replay:
         for number, entry in enumerate(self._entries, 2):
             try:
                 difference = calls[entry["call"]](entry)
-            except (KeyError, TypeError) as error:
+            except (KeyError, TypeError, ValueError) as error:
                 raise JournalError(f"line {number}: malformed entry: {error!r}") from None
             if difference is not None:
                 return f"line {number}: {difference}"
         return None
 
-    def _add(self, entry: dict[str, Any]) -> None:
+    def _add(self, entry: dict[str, Any]) -> str | None:
+        if entry["id"] in self.core.sequences:
+            return f"a second request {entry['id']}"
         optional = {key: entry[key] for key in ("priority", "tenant", "session", "deadline_ns") if key in entry}
         spans = entry["spans"]
         literal = len(spans) == 1 and isinstance(spans[0][0], list)
@@ -151,11 +159,14 @@ class Replay:
             entry["id"], entry["arrival_ns"], prompt, entry["max_tokens"], entry["output_content"], **optional
         )
         self.core.add_request(request, entry["now_ns"])
+        return None
 
     def _abort(self, entry: dict[str, Any]) -> None:
         self.core.abort(entry["id"], entry["now_ns"])
 
     def _plan(self, entry: dict[str, Any]) -> str | None:
+        if len(self.core.in_flight) == self.core.config.depth:
+            return "a plan too many in flight"
         plan = self.core.plan_step(entry["now_ns"])
         self.num_plans += 1
         if plan is None:

@@ -82,13 +82,14 @@ class KVCache:
 
     def enter_filled(self, sequence: Sequence, num_tokens: int) -> None:
         """`enter` for a sequence whose only block outside the index is full with `num_tokens` tokens."""
-        private = sequence.private
-        if self.caching:
-            if sequence.leases and len(private) == 1 and self.index.grow(sequence.leases[-1], sequence.stream, private):
-                private.clear()
-                sequence.num_entered += 1
-            else:
-                self.enter(sequence, num_tokens)
+        if not self.caching:
+            return
+        private, leases = sequence.private, sequence.leases
+        if leases and len(private) == 1 and self.index.grow(leases[-1], sequence.stream, private, sequence.id):
+            private.clear()
+            sequence.num_entered += 1
+        else:
+            self.enter(sequence, num_tokens)
 
     def cross(self, sequences: list[Sequence], ids: list[int], planned: int) -> None:
         """Give each sequence, a member of the decode batch at a block boundary, one block.
@@ -100,7 +101,7 @@ class KVCache:
             private = sequence.private
             if private and self.caching:
                 leases = sequence.leases
-                if len(private) == 1 and leases and grow(leases[-1], sequence.stream, private):
+                if len(private) == 1 and leases and grow(leases[-1], sequence.stream, private, sequence.id):
                     sequence.num_entered += 1
                     private[0] = block
                     continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 Content = int | tuple[int, ...] | list[int]
 """A content id (tokens known only by name), or literal tokens: a tuple, or a list while it still grows."""
@@ -55,10 +56,10 @@ class Prompt:
 
     def spans(self) -> list[tuple[Content, int, int]]:
         """The spans as `(content, start, length)`."""
-        ends = [*self.starts[1:], self.num_tokens]
+        borders = pairwise([*self.starts, self.num_tokens])
         return [
             (content, offset, end - start)
-            for content, offset, start, end in zip(self.contents, self.offsets, self.starts, ends, strict=True)
+            for content, offset, (start, end) in zip(self.contents, self.offsets, borders, strict=True)
         ]
 
     def __len__(self) -> int:

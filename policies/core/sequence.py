@@ -33,6 +33,7 @@ class Sequence:
         "computed",
         "drafts",
         "end",
+        "id",
         "in_batch",
         "in_flight",
         "is_measured",
@@ -57,6 +58,7 @@ class Sequence:
 
     def __init__(self, request: Request, order: int, record: RequestRecord) -> None:
         self.request = request
+        self.id = request.id
         self.record = record
         self.stream = TokenStream(request.prompt, request.output_content)
         self.order = order
@@ -92,11 +94,6 @@ class Sequence:
         """When the engine saw it first."""
         self.waits: dict[Blocked, int] | None = None
         self.wait_mark: tuple[int, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """The request's id."""
-        return self.request.id
 
     def __repr__(self) -> str:
         return f"Sequence({self.id}, {self.state.value}, {self.computed}/{self.num_tokens} of {self.end})"
