@@ -86,7 +86,7 @@ def run(
     with RunProgress(people, assembly.scenario) as progress:
         summary = run_into(assembly, target, force=force, journal=journal, warn=warn, on_progress=progress.update)
     print_summary(summary, people)
-    people.print(f"results in {escape(str(target))}")
+    say(f"results in {target}")
     if as_json:
         print_json(summary)
 
@@ -135,7 +135,7 @@ def plot(
     """
     picture = output or result / "result.png"
     draw(result, picture)
-    people.print(f"picture in {escape(str(picture))}")
+    say(f"picture in {picture}")
 
 
 @app.command()
@@ -174,12 +174,12 @@ def replay(
 
     Example: llmsim replay results/agent-001/journal.jsonl.gz
     """
-    replayed = Replay(read_journal(journal))
+    replayed = Replay(read_journal(journal), str(journal))
     difference = replayed.run()
     if difference is not None:
-        people.print(escape(f"{journal}: {difference}"))
+        say(f"{journal}: {difference}")
     else:
-        people.print(f"{replayed.num_plans:,} plans and {replayed.num_finished:,} finished requests are identical")
+        say(f"{replayed.num_plans:,} plans and {replayed.num_finished:,} finished requests are identical")
     if as_json:
         counts = {"num_plans": replayed.num_plans, "num_finished": replayed.num_finished}
         print_json({"identical": difference is None, "difference": difference, **counts})
@@ -190,9 +190,9 @@ def replay(
 def report_check(path: Path, case: dict[str, Any], difference: str | None) -> None:
     """Say whether a decision log is the case's own; exit 1 if not."""
     if difference is None:
-        people.print(f"{escape(str(path))}: {len(case['log']):,} steps are identical")
+        say(f"{path}: {len(case['log']):,} steps are identical")
     else:
-        people.print(escape(f"{path}: {difference}"))
+        say(f"{path}: {difference}")
         raise typer.Exit(1)
 
 
@@ -217,6 +217,11 @@ def known_names(what: str) -> Any:
     if what == "gpus":
         return list(specs.gpu_names())
     return {kind: list(registry.policies(kind)) for kind in registry.KINDS}
+
+
+def say(text: str) -> None:
+    """One line on stderr, however long."""
+    people.print(escape(text), soft_wrap=True)
 
 
 def warn(text: str) -> None:

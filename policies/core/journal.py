@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -108,41 +109,66 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
-                entry = json.loads(line)
+                entry = _json(line, f"{path}: line {number}")
                 if not isinstance(entry, dict) or (number == 1 and entry.get("format") != FORMAT):
                     raise JournalError(f"{path}: line {number}: not a journal of format {FORMAT}")
                 yield entry
     except FileNotFoundError:
         raise JournalError(f"{path}: no such file") from None
-    except (OSError, EOFError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except IsADirectoryError:
+        raise JournalError(f"{path}: is a folder, not a journal") from None
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise JournalError(f"{path}: line {number + 1}: {error}") from None
     if number == 0:
         raise JournalError(f"{path}: the file is empty")
 
 
-class Replay:
-    """A journal fed to a fresh core; each plan and each finish is compared with what was written."""
+def _json(line: str, where: str) -> Any:
+    try:
+        return json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise JournalError(f"{where}: is not JSON: {error}") from None
 
-    def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
+
+_MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+"""What an entry raises that lacks a key, or holds a value of another kind."""
+
+
+class Replay:
+    """A journal fed to a fresh core; each plan and each finish is compared with what was written.
+
+    Raises JournalError for a malformed entry, which names `source` and the line.
+    """
+
+    def __init__(self, entries: Iterator[dict[str, Any]], source: str = "journal") -> None:
         engine = next(entries)
         self._entries = entries
-        self.core = EngineCore(EngineConfig(**engine["config"]), Policies.of(engine["policies"]))
+        self._source = source
+        try:
+            self.core = EngineCore(EngineConfig(**engine["config"]), Policies.of(engine["policies"]))
+        except _MALFORMED as error:
+            raise self._malformed(1, error) from None
         self.num_plans = 0
         self.num_finished = 0
 
     def run(self) -> str | None:
-        """Feed all entries; returns the first difference, or None. Raises JournalError for a malformed entry."""
+        """Feed all entries; returns the first difference, or None."""
         calls = {"add": self._add, "abort": self._abort, "plan": self._plan, "commit": self._commit}
         for number, entry in enumerate(self._entries, 2):
             try:
                 difference = calls[entry["call"]](entry)
-            except (KeyError, TypeError) as error:
-                raise JournalError(f"line {number}: malformed entry: {error!r}") from None
+            except _MALFORMED as error:
+                raise self._malformed(number, error) from None
             if difference is not None:
                 return f"line {number}: {difference}"
         return None
 
+    def _malformed(self, line: int, error: Exception) -> JournalError:
+        return JournalError(f"{self._source}: line {line}: malformed entry: {error!r}")
+
     def _add(self, entry: dict[str, Any]) -> None:
+        if entry["id"] in self.core.sequences:
+            raise ValueError(f"request {entry['id']} is there already")
         optional = {key: entry[key] for key in ("priority", "tenant", "session", "deadline_ns") if key in entry}
         spans = entry["spans"]
         literal = len(spans) == 1 and isinstance(spans[0][0], list)
@@ -156,6 +182,8 @@ class Replay:
         self.core.abort(entry["id"], entry["now_ns"])
 
     def _plan(self, entry: dict[str, Any]) -> str | None:
+        if len(self.core.in_flight) == self.core.config.depth:
+            raise ValueError(f"a plan while {self.core.config.depth} are in flight")
         plan = self.core.plan_step(entry["now_ns"])
         self.num_plans += 1
         if plan is None:
