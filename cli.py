@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -152,6 +153,8 @@ def decisions(
     if preset != "vllm":
         raise typer.BadParameter(f"--preset: '{preset}' is unknown; choose vllm")
     loaded = read_case(case)
+    if check_log and "log" not in loaded:
+        raise CaseError(f"{case}: log: is missing; --check compares with it")
     try:
         lines = VllmDecisions(loaded).log()
         if check_log:
@@ -161,6 +164,8 @@ def decisions(
         else:
             for line in lines:
                 print(json.dumps(line, separators=(",", ":")))
+    except CaseError:
+        raise
     except ValueError as error:
         raise CaseError(f"{case}: {error}") from None
 
@@ -198,6 +203,8 @@ def report_check(path: Path, case: dict[str, Any], difference: str | None) -> No
 
 def write_lines(path: Path, lines: Any) -> None:
     """Write JSON lines into a file that appears only when it is whole."""
+    if path.is_dir():
+        raise CaseError(f"{path}: cannot be written: it is a folder")
     partial = path.with_name(f".{path.name}.partial")
     try:
         with partial.open("w", encoding="utf-8") as file:
@@ -207,7 +214,8 @@ def write_lines(path: Path, lines: Any) -> None:
     except OSError as error:
         raise CaseError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # it is gone: renamed, or never made
+            partial.unlink()
 
 
 def known_names(what: str) -> Any:

@@ -38,8 +38,12 @@ def vllm_core(config: Mapping[str, Any]) -> EngineCore:
     unknown = sorted(set(config) - set(_DEFAULTS))
     if unknown:
         raise ValueError(f"config.{unknown[0]}: unknown key; choose {', '.join(sorted(_DEFAULTS))}")
+    for key, value in config.items():
+        _check_type(key, value, type(_DEFAULTS[key]))
     c = _DEFAULTS | dict(config)
-    by_priority = {"fcfs": False, "priority": True}[c["policy"]]
+    if c["policy"] not in ("fcfs", "priority"):
+        raise ValueError(f"config.policy: {c['policy']!r} is unknown; choose fcfs, priority")
+    by_priority = c["policy"] == "priority"
     threshold = c["long_prefill_token_threshold"]
     if threshold and 0 < threshold <= c["num_speculative_tokens"]:
         raise ValueError(
@@ -68,6 +72,12 @@ def vllm_core(config: Mapping[str, Any]) -> EngineCore:
         num_speculative_tokens=c["num_speculative_tokens"],
     )
     return EngineCore(engine, policies)
+
+
+def _check_type(key: str, value: object, wanted: type) -> None:
+    """Raises ValueError unless the value is of the default's type; a whole number is a float too."""
+    if type(value) is not wanted and not (wanted is float and type(value) is int):
+        raise ValueError(f"config.{key}: {value!r} is not of type {wanted.__name__}")
 
 
 class VllmDecisions:
