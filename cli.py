@@ -44,6 +44,8 @@ app = typer.Typer(
 )
 # typer may bring a click of its own: its exceptions are reached through typer.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+INTERRUPTED = 130
+"""The exit code of what Ctrl-C ended: 128 + SIGINT."""
 people = Console(stderr=True, highlight=False)
 
 ScenarioPath = Annotated[Path, typer.Argument(help="A scenario's YAML file.", show_default=False)]
@@ -248,13 +250,15 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(50_000, 20, 100)
     try:
         status = app(args=arguments, prog_name="llmsim", standalone_mode=False)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt  # typer has turned it into a status
     except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName) as error:
         fail(str(error))
     except ClickException as error:
         fail(str(getattr(error, "format_message", error.__str__)()))
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted; nothing was written", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
 
 
