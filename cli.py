@@ -33,6 +33,7 @@ from .scenarios.log_comparison import first_difference
 from .scenarios.progress import RunProgress
 from .scenarios.results import next_free
 from .scenarios.run import run_into
+from .scenarios.schema import json_schema
 from .scenarios.tables import print_summary
 
 app = typer.Typer(
@@ -123,6 +124,15 @@ def list_known(
         print_json(known_names(what))
     else:
         Console(highlight=False).print(tables[what]())
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenarios, with which editors complete and check a YAML.
+
+    Example: llmsim schema > scenario.schema.json
+    """
+    print_json(json_schema())
 
 
 @app.command()

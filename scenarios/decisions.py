@@ -22,6 +22,7 @@ _DEFAULTS: dict[str, Any] = {
     "max_num_seqs": 1024,
     "max_num_batched_tokens": 8192,
     "num_blocks": 1000,
+    "max_model_len": 1 << 60,
     "policy": "fcfs",
     "long_prefill_token_threshold": 0,
     "enable_chunked_prefill": True,
@@ -35,14 +36,8 @@ _DEFAULTS: dict[str, Any] = {
 
 def vllm_core(config: Mapping[str, Any]) -> EngineCore:
     """A core set as a case's `config` (vLLM's names) says. Raises ValueError for a key or a value that is none."""
-    unknown = sorted(set(config) - set(_DEFAULTS))
-    if unknown:
-        raise ValueError(f"config.{unknown[0]}: unknown key; choose {', '.join(sorted(_DEFAULTS))}")
-    for key, value in config.items():
-        _check_type(key, value, type(_DEFAULTS[key]))
+    _check_config(config)
     c = _DEFAULTS | dict(config)
-    if c["policy"] not in ("fcfs", "priority"):
-        raise ValueError(f"config.policy: {c['policy']!r} is unknown; choose fcfs, priority")
     by_priority = c["policy"] == "priority"
     threshold = c["long_prefill_token_threshold"]
     if threshold and 0 < threshold <= c["num_speculative_tokens"]:
@@ -64,6 +59,7 @@ def vllm_core(config: Mapping[str, Any]) -> EngineCore:
         block_size=c["block_size"],
         max_num_seqs=c["max_num_seqs"],
         max_num_batched_tokens=c["max_num_batched_tokens"],
+        max_model_len=c["max_model_len"],
         depth=2 if c["async_scheduling"] else 1,
         enable_prefix_caching=c["enable_prefix_caching"],
         enable_chunked_prefill=c["enable_chunked_prefill"],
@@ -74,10 +70,15 @@ def vllm_core(config: Mapping[str, Any]) -> EngineCore:
     return EngineCore(engine, policies)
 
 
-def _check_type(key: str, value: object, wanted: type) -> None:
-    """Raises ValueError unless the value is of the default's type; a whole number is a float too."""
-    if type(value) is not wanted and not (wanted is float and type(value) is int):
-        raise ValueError(f"config.{key}: {value!r} is not of type {wanted.__name__}")
+def _check_config(config: Mapping[str, Any]) -> None:
+    for key, value in config.items():
+        if key not in _DEFAULTS:
+            raise ValueError(f"config.{key}: unknown key; choose {', '.join(sorted(_DEFAULTS))}")
+        kinds = (int, float) if key == "watermark" else type(_DEFAULTS[key])
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+            raise ValueError(f"config.{key}: {value!r} is not of the type of {_DEFAULTS[key]!r}")
+    if config.get("policy", "fcfs") not in ("fcfs", "priority"):
+        raise ValueError(f"config.policy: {config['policy']!r} is unknown; choose fcfs, priority")
 
 
 class VllmDecisions:
@@ -132,6 +133,8 @@ class VllmDecisions:
         line["num_evicted"] = core.kv_cache.pool.num_evicted - evicted_before
         line["finished"] = []
         line["free_blocks_end"] = line["free_blocks"]
+        if core.waiting and not (core.running or line["preempted"] or any(self._pipe)):
+            raise ValueError(f"step {step}: nothing runs and nothing can be admitted; {core.num_waiting} wait for ever")
         self._pipe.append(plan)
         self._just_finished = False
         if len(self._pipe) == core.config.depth:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from ..policies.core.engine import EngineCore
 from ..policies.core.estimator import StepCost
 from ..policies.core.kv_cache import Eviction
 from ..policies.core.plan import Gap, StepEvents, StepPlan, StepResult
 from ..policies.core.records import EventKind, EventRecord, RequestRecord, StepKind, StepRecord
-from ..policies.core.sequence import Sequence
+from ..policies.core.request import Arrival
 
 
 class Recorder(Protocol):
@@ -29,6 +28,19 @@ class Recorder(Protocol):
         """Someone was preempted, evicted, refused or aborted."""
 
 
+class Journal(Protocol):
+    """Where the ordered log of core calls goes."""
+
+    def added(self, arrival: Arrival, now_ns: int) -> None:
+        """A request was given to the core."""
+
+    def planned(self, plan: StepPlan) -> None:
+        """A step was planned."""
+
+    def committed(self, plan: StepPlan, result: StepResult, events: StepEvents, now_ns: int) -> None:
+        """A step was committed."""
+
+
 class Flight(NamedTuple):
     """A planned step on its way."""
 
@@ -40,30 +52,16 @@ class Flight(NamedTuple):
 
 
 class Bookkeeper:
-    """Turns plans and commits into rows. Gaps of requests that were sent during the warm-up are left out."""
+    """Turns plans and commits into rows."""
 
-    def __init__(self, recorder: Recorder, core: EngineCore) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._core = core
-        self.early: set[Sequence] = set()
-        """Requests in the engine that were sent during the warm-up."""
 
-    def num_early(self, plan: StepPlan) -> int:
-        """How many of them the commit of `plan`, which is due, will count in the batch's common gap."""
-        if not self.early or plan.batch_number is None:
-            return 0
-        return self._core.batch.num_established(self.early)
-
-    def gaps(self, gaps: Iterable[Gap], num_early: int) -> None:
+    def gaps(self, gaps: Iterable[Gap]) -> None:
         """Write down a commit's gaps."""
         on_gap = self._recorder.on_gap
-        for gap_ns, count, sequence in gaps:
-            if sequence is None:
-                count -= num_early
-            elif sequence in self.early:
-                continue
-            if count:
-                on_gap(gap_ns, count)
+        for gap_ns, count in gaps:
+            on_gap(gap_ns, count)
 
     def step(self, flight: Flight, events: StepEvents) -> None:
         """Write down a committed step and what happened in it."""
@@ -94,25 +92,12 @@ def step_record(flight: Flight, num_finished: int, num_accepted: int) -> StepRec
         kind = StepKind.MIXED if decodes else StepKind.PREFILL
     else:
         kind = StepKind.DECODE if decodes else StepKind.EMPTY
+    num_evicted = sum(eviction.num_blocks for eviction in plan.evictions) if plan.evictions else 0
+    # By position, in order of the fields: a step's row is made for every step.
+    # fmt: off
     return StepRecord(
-        step=plan.step,
-        start_ns=flight.start_ns,
-        duration_ns=cost.device_ns,
-        kind=kind,
-        num_prefill_tokens=plan.num_prefill_tokens,
-        num_decodes=decodes,
-        context_tokens=context,
-        num_running=plan.num_running,
-        num_waiting=plan.num_waiting,
-        free_blocks=plan.num_free_blocks,
-        cached_blocks=plan.num_cached_blocks,
-        num_evicted=sum(eviction.num_blocks for eviction in plan.evictions) if plan.evictions else 0,
-        num_preempted=len(plan.preempted),
-        num_finished=num_finished,
-        num_drafts=plan.num_drafts,
-        num_accepted=num_accepted,
-        compute_ns=cost.compute_ns,
-        memory_ns=cost.memory_ns,
-        host_ns=cost.host_ns,
-        extrapolated=cost.extrapolated,
+        plan.step, flight.start_ns, cost.device_ns, kind, plan.num_prefill_tokens, decodes, context, plan.num_running,
+        plan.num_waiting, plan.num_free_blocks, plan.num_cached_blocks, num_evicted, len(plan.preempted), num_finished,
+        plan.num_drafts, num_accepted, cost.compute_ns, cost.memory_ns, cost.host_ns, cost.extrapolated,
     )
+    # fmt: on

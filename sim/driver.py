@@ -15,48 +15,20 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import Any
 
 import simpy
-from simpy.events import NORMAL, Event
+from simpy.events import Event
 
 from ..policies.core.engine import EngineCore
-from ..policies.core.plan import StepEvents, StepPlan, StepResult
-from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status
+from ..policies.core.plan import StepPlan
+from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status, record_of
 from ..policies.core.request import Arrival
 from ..policies.core.workload import Workload
-from .bookkeeping import Bookkeeper, Flight, Recorder
+from .bookkeeping import Bookkeeper, Flight, Journal, Recorder
 from .executor import SimExecutor
+from .step_end import StepEnd
 from .stretch import Stretch
-
-AFTER_ALL = NORMAL + 1
-"""Event priority of step boundaries: after every other event of their nanosecond."""
-
-
-class StepEnd(Event):
-    """A step boundary, some nanoseconds from now."""
-
-    def __init__(self, env: simpy.Environment, delay_ns: int) -> None:
-        assert type(delay_ns) is int, delay_ns  # a float would silently make the clock a float
-        self.env = env
-        self.callbacks = []
-        self._value = None
-        self._ok = True
-        self._defused = False
-        env.schedule(self, AFTER_ALL, delay_ns)  # type: ignore[arg-type] # SimPy compares priorities as numbers
-
-
-class Journal(Protocol):
-    """Where the ordered log of core calls goes."""
-
-    def added(self, arrival: Arrival, now_ns: int) -> None:
-        """A request was given to the core."""
-
-    def planned(self, plan: StepPlan) -> None:
-        """A step was planned."""
-
-    def committed(self, plan: StepPlan, result: StepResult, events: StepEvents, now_ns: int) -> None:
-        """A step was committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +77,7 @@ class SimDriver:
         self._num_expected = 0  # arrivals under way, and the source while it is open
         self._wake: Event | None = None
         self._due: list[int] = []  # heap: when the requests under way will reach the inbox
-        self._books = Bookkeeper(recorder, core)
+        self._books = Bookkeeper(recorder)
         self._stretch = Stretch(core, executor, recorder, self._books)
         self._leaps = leaps and journal is None  # a journal holds every plan
         self._flights: deque[Flight] = deque()
@@ -161,7 +133,7 @@ class SimDriver:
             if self._journal:
                 self._journal.added(arrival, now_ns)
             if arrival.refusal is not None:
-                record, reason = refused_record(arrival), arrival.refusal
+                record, reason = replace(record_of(request), status=Status.REFUSED), arrival.refusal
             else:
                 self._executor.expect(request.id, request.max_tokens, arrival.output)
                 record, reason = self.core.add_request(request, now_ns), ""
@@ -173,7 +145,7 @@ class SimDriver:
                 )
                 self._ended(record, now_ns)
             elif record.sent_ns < self._warmup_ns:
-                self._books.early.add(self.core.sequences[request.id])
+                self.core.sequences[request.id].is_measured = False
 
     def _ended(self, record: RequestRecord, now_ns: int) -> None:
         egress = self._frontend.egress_ns
@@ -252,14 +224,12 @@ class SimDriver:
 
     def _commit(self, flight: Flight, now_ns: int) -> None:
         plan, result, books = flight.plan, flight.result, self._books
-        num_early = books.num_early(plan)
         events = self.core.commit_step(plan, result, now_ns)
         if self._journal:
             self._journal.committed(plan, result, events, now_ns)
-        books.gaps(events.gaps, num_early)
+        books.gaps(events.gaps)
         books.step(flight, events)
         for sequence in events.finished:
-            books.early.discard(sequence)
             self._ended(sequence.record, now_ns)
 
     def _leap(self, now_ns: int) -> int:
@@ -267,7 +237,7 @@ class SimDriver:
         steps = self._stretch.num_steps(self._flights) if self._leaps else 0
         if not steps:
             return now_ns
-        horizon = min(self._due) if self._due else None
+        horizon = self._due[0] if self._due else None
         end = self._stretch.run(now_ns, steps, horizon, self._flights, self._device_free_ns)
         if end.flights:
             self._flights = deque(end.flights)
@@ -275,18 +245,3 @@ class SimDriver:
         if self._on_progress is not None:
             self._on_progress(end.now_ns, self.num_ended)
         return end.now_ns
-
-
-def refused_record(arrival: Arrival) -> RequestRecord:
-    """The record of a request that never reached the engine."""
-    request = arrival.request
-    return RequestRecord(
-        request.id,
-        request.tenant,
-        request.session,
-        request.priority,
-        request.prompt.num_tokens,
-        intended_ns=request.arrival_ns,
-        sent_ns=request.arrival_ns,
-        status=Status.REFUSED,
-    )

@@ -129,7 +129,7 @@ def _plot_queue(axes: Axes, timeline: Timeline) -> None:
         mean, largest = timeline.mean(values), timeline.largest(values)
         axes.fill_between(timeline.middles_s, mean, largest, color=colour, alpha=0.25, linewidth=0)
         axes.plot(timeline.middles_s, mean, color=colour, linewidth=1.5, label=label)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, max(1.0, axes.get_ylim()[1]) * 1.15)  # room for the legend
     axes.legend(loc="upper left", frameon=False, ncols=2)
     _dress(axes, "Requests in the engine (shade: largest)", "requests")
 

@@ -9,18 +9,15 @@ from ..core.sequence import Sequence
 def serve_running(step: StepBuilder) -> None:
     """Give each running sequence what it wants, in order of admission, until the budget is used up.
 
-    Where all can be served at once the decode batch is not touched; otherwise it dissolves and everyone is walked.
+    As long as the budget holds all of it, and it is the last that give way when memory is short, only sequences that
+    something happens to are touched; otherwise the decode batch dissolves and everyone is walked.
     """
+    preempts = getattr(step.core.policies.preemption, "takes_last", False)
     loose = step.loose()
-    if not loose:
-        if step.decode_all():
-            return
-    else:
-        wants = _wants(step, loose)
-        if wants is not None and step.decode_all(wants):
-            return
-    step.dissolve()
-    _walk(step)
+    wants = _wants(step, loose) if loose else ()
+    if wants is None or not step.decode_all(wants, preempts=preempts):
+        step.dissolve()
+        _walk(step)
 
 
 def _wants(step: StepBuilder, loose: list[Sequence]) -> list[tuple[Sequence, int]] | None:

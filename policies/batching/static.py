@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ..core.builder import StepBuilder
 from ..core.records import Blocked
+from ..core.sequence import Sequence
 from ..registry import register
+from .admission import tokens_for_waiting
 from .running import serve_running
 
 
@@ -21,12 +23,14 @@ class Static:
             step.block(Blocked.SLOTS)
             return
         while (sequence := step.next_waiting()) is not None:
-            match = step.match(sequence)
-            room = step.budget if step.prefill_budget is None else min(step.budget, step.prefill_budget)
-            num_tokens = min(sequence.num_tokens - match.num_blocks * step.config.block_size, room)
-            full = step.num_running >= step.config.max_num_seqs
-            blocked = Blocked.SLOTS if full else Blocked.BUDGET if num_tokens <= 0 else None
-            blocked = blocked or step.admit(sequence, match, num_tokens)
+            blocked = self._admit(step, sequence)
             if blocked is not None:
                 step.block(blocked)
                 return
+
+    def _admit(self, step: StepBuilder, sequence: Sequence) -> Blocked | None:
+        if step.num_running >= step.config.max_num_seqs:
+            return Blocked.SLOTS
+        match = step.match(sequence)
+        given = tokens_for_waiting(step, sequence.num_tokens - match.num_blocks * step.config.block_size)
+        return given if isinstance(given, Blocked) else step.admit(sequence, match, given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from typing import TYPE_CHECKING
 
 from .hash_blocks import Match
@@ -82,66 +82,74 @@ class StepBuilder:
 
     # Running sequences
 
-    def decode_all(self, extensions: Iterable[tuple[Sequence, int]] = ()) -> bool:
+    def decode_all(self, extensions: Items[tuple[Sequence, int]] = (), *, preempts: bool = False) -> bool:
         """One token for each member of the decode batch and n for each of `extensions` (in order of admission).
 
-        The outcome is that of extending all of them one by one in order of admission. False, and nothing changed,
-        where tokens or blocks do not suffice for all.
+        The outcome is that of extending all of them one by one in order of admission. Where blocks do not suffice for
+        all, those admitted last give way with `preempts`; without, and where tokens do not suffice, nothing is
+        changed and the answer is False.
         """
-        core, batch = self.core, self.core.batch
-        wants = list(extensions)
-        cache = core.kv_cache
-        tokens = batch.size + sum(n for _, n in wants)
+        batch, cache = self.core.batch, self.core.kv_cache
+        tokens, blocks = batch.size, batch.num_crossing()
+        for sequence, n in extensions:
+            tokens += n
+            blocks += max(0, cache.num_blocks_short(sequence, sequence.computed + n))
         if tokens > self.budget:
             return False
-        blocks = batch.num_crossing()
-        for sequence, n in wants:
-            blocks += max(0, cache.num_blocks_short(sequence, sequence.computed + n))
-        if blocks > cache.pool.num_free:
+        is_short = blocks > cache.pool.num_free
+        if is_short and not preempts:
             return False
-        if wants:
-            self._decode_merged(wants)
-        elif batch.size:
+        if extensions or is_short:
+            self._decode_in_order(extensions)
+        else:
             self.hand_out_blocks()
         if batch.size:
             self._note_batch()
         return True
 
     def hand_out_blocks(self) -> None:
-        """Give the decode batch the blocks of its next step, and enter those that it fills."""
+        """Give the decode batch the blocks of its next step, and enter those that it fills. Enough are free."""
         core, batch = self.core, self.core.batch
+        cache = core.kv_cache
         if batch.num_crossing():
-            self._cross(batch.crossing())
+            crossing = batch.crossing()
+            cache.cross(crossing, cache.take(len(crossing), None, "decode"), batch.planned)
         if not core.in_flight:
             for sequence in batch.filling():
-                core.kv_cache.enter_filled(sequence, batch.planned - sequence.base + 1)
+                cache.enter_filled(sequence, batch.planned - sequence.base + 1)
 
-    def _cross(self, crossing: list[Sequence]) -> None:
-        """Give members that need one a new block; what they filled before is entered if it is not yet."""
-        cache = self.core.kv_cache
-        ids = cache.take(len(crossing), None, "decode")
-        computed = self.core.batch.planned
-        for sequence, block in zip(crossing, ids, strict=True):
-            if sequence.private:
-                cache.enter_filled(sequence, computed - sequence.base)
-            sequence.private.append(block)
-
-    def _decode_merged(self, wants: list[tuple[Sequence, int]]) -> None:
-        """`decode_all` with extensions: the index sees everyone in order of admission."""
+    def _decode_in_order(self, extensions: Items[tuple[Sequence, int]]) -> None:
+        """`decode_all` one by one: only those are touched that need or fill a block. The last give way when short."""
         core, batch = self.core, self.core.batch
-        work: list[tuple[int, Sequence, int | None]] = [(s.admission, s, n) for s, n in wants]
-        crossing = set(batch.crossing())
-        filling = set() if core.in_flight else set(batch.filling())
-        work += [(s.admission, s, None) for s in crossing | filling]
-        for _, sequence, n in sorted(work, key=lambda item: item[0]):
-            if n is not None:
-                extended = self.extend(sequence, n)
-                assert extended, sequence
+        filling = [] if core.in_flight else batch.filling()
+        work: list[tuple[int, Sequence, int | None]] = [(s.admission, s, n) for s, n in extensions]
+        work += [(s.admission, s, 1) for s in batch.crossing()]
+        work += [(s.admission, s, None) for s in filling]
+        if len(work) > 1:
+            work.sort(key=lambda item: item[0])
+        for _, sequence, n in work:
+            if sequence.state is not State.RUNNING:
                 continue
-            if sequence in crossing:
-                self._cross([sequence])
-            if sequence in filling:
+            if n is None:
                 core.kv_cache.enter_filled(sequence, batch.planned - sequence.base + 1)
+            elif not self._serve(sequence, n):
+                return
+
+    def _serve(self, sequence: Sequence, num_tokens: int) -> bool:
+        """Tokens for a sequence of the batch that needs a block, or of `extensions`; False if it gave way itself."""
+        core, cache = self.core, self.core.kv_cache
+        short = 1 if sequence.in_batch else cache.num_blocks_short(sequence, sequence.computed + num_tokens)
+        while short > cache.pool.num_free:
+            victim = core.running[next(reversed(core.running))]
+            self.preempt(victim, sequence)
+            if victim is sequence:
+                return False
+        if sequence.in_batch:
+            cache.cross([sequence], cache.take(1, sequence.id, "decode"), core.batch.planned)
+        else:
+            extended = self.extend(sequence, num_tokens)
+            assert extended, sequence
+        return True
 
     def _note_batch(self) -> None:
         batch, plan = self.core.batch, self.plan

@@ -45,11 +45,6 @@ class EngineConfig:
             raise ValueError(f"watermark: {self.watermark} is out of range; at least 0, below 1")
         if self.num_speculative_tokens < 0:
             raise ValueError(f"num_speculative_tokens: {self.num_speculative_tokens} is out of range; at least 0")
-        if self.max_num_batched_tokens <= self.num_speculative_tokens:
-            raise ValueError(
-                f"max_num_batched_tokens: {self.max_num_batched_tokens} does not hold a token and "
-                f"{self.num_speculative_tokens} drafts"
-            )
         if self.num_speculative_tokens and self.depth > 1:
             raise ValueError("num_speculative_tokens: cannot be combined with asynchronous scheduling")
 

@@ -90,6 +90,23 @@ class KVCache:
             else:
                 self.enter(sequence, num_tokens)
 
+    def cross(self, sequences: list[Sequence], ids: list[int], planned: int) -> None:
+        """Give each sequence, a member of the decode batch at a block boundary, one block.
+
+        A block that it filled before enters the index if that had to wait for its tokens (asynchronous scheduling).
+        """
+        grow = self.index.grow
+        for sequence, block in zip(sequences, ids, strict=True):
+            private = sequence.private
+            if private and self.caching:
+                leases = sequence.leases
+                if len(private) == 1 and leases and grow(leases[-1], sequence.stream, private):
+                    sequence.num_entered += 1
+                    private[0] = block
+                    continue
+                self.enter(sequence, planned - sequence.base)
+            private.append(block)
+
     def release(self, sequence: Sequence) -> None:
         """Take everything back: what is in the index stays matchable until it is evicted."""
         self.pool.release(sequence.private)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from .request import Request
+
 
 class Blocked(StrEnum):
     """Why a request was not admitted (or had to wait)."""
@@ -102,6 +104,19 @@ class RequestRecord:
     max_gap_ns: int | None = None
     """Longest gap between two of its output chunks; None where it had fewer than two."""
     status: Status = Status.UNFINISHED
+
+
+def record_of(request: Request) -> RequestRecord:
+    """The record of a request that was just sent."""
+    return RequestRecord(
+        request.id,
+        request.tenant,
+        request.session,
+        request.priority,
+        request.prompt.num_tokens,
+        intended_ns=request.arrival_ns,
+        sent_ns=request.arrival_ns,
+    )
 
 
 class EventKind(StrEnum):

@@ -35,6 +35,7 @@ class Sequence:
         "end",
         "in_batch",
         "in_flight",
+        "is_measured",
         "is_prefilling",
         "joined",
         "last_token_ns",
@@ -73,6 +74,8 @@ class Sequence:
         self.drafts = 0
         self.num_verified = 0
         """Verify steps so far."""
+        self.is_measured = True
+        """Whether its gaps between tokens count: it was not sent during the warm-up."""
         self.is_prefilling = False
         """Its last plan left known tokens to compute."""
         self.admission = 0

@@ -12,6 +12,8 @@ from ..registry import register
 class Newest:
     """The last of the running list, recomputed later, back at the front of the queue (vLLM with fcfs)."""
 
+    takes_last = True
+
     def victim(self, running: list[Sequence]) -> Sequence:
         """The last."""
         return running[-1]
