@@ -133,6 +133,12 @@ def test_list_names_what_a_scenario_can_name(capsys: Capture, what: str, names: 
     assert all(name in done.out for name in [*names, *known])
 
 
+def test_schema_prints_the_json_schema_alone(capsys: Capture) -> None:
+    done = llmsim(capsys, "schema")
+    assert (done.code, done.err) == (0, "")
+    assert set(done.json()["required"]) == {"name", "model", "hardware", "workload"}
+
+
 def test_plot_draws_a_png(tmp_path: Path, capsys: Capture) -> None:
     busy(capsys, tmp_path)
     done = llmsim(capsys, "plot", tmp_path / "out", "-o", tmp_path / "picture.png")
@@ -170,7 +176,7 @@ def test_shipped_scenarios_are_right_and_those_without_a_trace_run(tmp_path: Pat
     assert llmsim(capsys, "run", path, "-o", tmp_path / "out", *settings, *limit).code == 0
 
 
-@pytest.mark.parametrize("command", ["run", "check", "list", "plot", "decisions", "replay"])
+@pytest.mark.parametrize("command", ["run", "check", "list", "schema", "plot", "decisions", "replay"])
 def test_the_help_of_every_command_has_an_example(capsys: Capture, command: str) -> None:
     done = llmsim(capsys, command, "--help")
     assert (done.code, done.err) == (0, "")
