@@ -21,7 +21,7 @@ def _table(*columns: str) -> Table:
 
 def model_table() -> Table:
     """Models with their size and the memory that weights and a token of KV take."""
-    table = _table("model", "parameters", "weights", "KV a token", "layers", "heads/KV", "context")
+    table = _table("model", "params", "weights", "KV/token", "layers", "heads", "context")
     for name in specs.model_names():
         model = specs.model(name)
         table.add_row(
@@ -33,7 +33,7 @@ def model_table() -> Table:
             f"{model.kv_bytes_per_token() / 1024:.0f} KiB",
             str(model.num_layers),
             f"{model.num_heads}/{model.num_kv_heads}",
-            f"{model.max_position_embeddings:,}",
+            f"{model.max_position_embeddings // 1024} Ki",
         )
     return table
 

@@ -76,6 +76,13 @@ MaxTokens = Annotated[
 """What a client asks for, given what it will get: `exact`, `{fixed: N}` or `{factor: F}`."""
 
 
+class PriorityWeight(Section):
+    """A priority (a smaller one is more urgent) and the weight with which a request has it."""
+
+    priority: Annotated[int, Field(ge=-(10**9), le=10**9)]
+    weight: Annotated[float, Field(gt=0, le=1e9)]
+
+
 class Generated(Section):
     """What generated traffic shares: how many requests, how often, how evenly."""
 
@@ -83,6 +90,10 @@ class Generated(Section):
     requests: Annotated[int, Field(ge=1, le=10**9)] = 2000
     arrivals: Literal["poisson", "constant"] = "poisson"
     max_tokens: MaxTokens = "exact"
+    priorities: Annotated[list[PriorityWeight], Field(min_length=1)] = Field(
+        default_factory=lambda: [PriorityWeight(priority=0, weight=1.0)]
+    )
+    """How urgent requests are; matters where the scheduling policy looks at it."""
 
 
 class AgentSettings(Generated):

@@ -92,6 +92,8 @@ def warnings_of(summary: Summary) -> list[str]:
         )
     if lost := [f"{counts[status]:,} {status}" for status in ("refused", "aborted", "unfinished") if counts[status]]:
         found.append(f"{', '.join(lost)} of {sum(counts.values()):,} requests; latencies leave them out")
+    if not sum(counts.values()) and summary["num_warmup_requests"]:
+        found.append(f"all {summary['num_warmup_requests']:,} requests were sent during the warm-up: none is measured")
     if summary["num_extrapolated_steps"]:
         share = _percent(summary["num_extrapolated_steps"] / summary["num_steps"])
         found.append(f"{share} of the steps lie outside the measured grid of the cost model")

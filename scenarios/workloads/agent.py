@@ -15,6 +15,7 @@ from ..schema_workload import AgentSettings
 from .arrivals import arrival_times
 from .draws import zipf_ranks
 from .lengths import lengths
+from .priorities import priorities
 from .request_making import make_arrival
 
 Span = tuple[int, int, int]
@@ -44,11 +45,13 @@ class AgentWorkload:
             zipf_ranks(seed, "repository", asked.repositories, asked.repository_zipf),
             lengths(asked.question_tokens, seed, "question_tokens"),
             lengths(asked.output_tokens, seed, "output_tokens"),
+            priorities(asked.priorities, seed),
             strict=False,
         )
-        for index, time_ns, tenant, repository, question, output in draws:
+        for index, time_ns, tenant, repository, question, output, priority in draws:
             prompt = self._prompt(tenant, repository, (unique_prompt(index), 0, question))
-            yield make_arrival(index, time_ns, prompt, output, asked.max_tokens, self._tenants[tenant])
+            name = self._tenants[tenant]
+            yield make_arrival(index, time_ns, prompt, output, asked.max_tokens, name, priority=priority)
 
     def _prompt(self, tenant: int, repository: int, question: Span) -> Prompt:
         context = self._repositories[tenant * self._settings.repositories + repository]

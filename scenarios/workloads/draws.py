@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 _CHUNK = 4096  # drawn at once for speed; no draw depends on it
 
@@ -42,8 +43,13 @@ def log_normals(seed: int, purpose: str, mean: float, cv: float) -> Iterator[flo
 
 def zipf_ranks(seed: int, purpose: str, num_ranks: int, exponent: float) -> Iterator[int]:
     """Ranks from 0, without end: rank k - 1 has a probability proportional to 1 / k^exponent."""
+    return weighted(seed, purpose, np.arange(1, num_ranks + 1, dtype=np.float64) ** -exponent)
+
+
+def weighted(seed: int, purpose: str, weights: npt.ArrayLike) -> Iterator[int]:
+    """Indices, without end, with probabilities proportional to `weights`."""
     stream = generator(seed, purpose)
-    shares = np.arange(1, num_ranks + 1, dtype=np.float64) ** -exponent
-    bounds = np.cumsum(shares)[:-1] / shares.sum()  # a draw above the last bound is the last rank
+    shares = np.asarray(weights, dtype=np.float64)
+    bounds = np.cumsum(shares)[:-1] / shares.sum()  # a draw above the last bound is the last index
     while True:
         yield from np.searchsorted(bounds, stream.random(_CHUNK), side="right").tolist()

@@ -9,6 +9,7 @@ from ..content_ids import unique_prompt
 from ..schema_workload import IndependentSettings
 from .arrivals import arrival_times
 from .lengths import lengths
+from .priorities import priorities
 from .request_making import make_arrival
 
 
@@ -25,9 +26,10 @@ class IndependentWorkload:
         times = arrival_times(asked.arrivals, asked.rate, seed)
         prompts = lengths(asked.prompt_tokens, seed, "prompt_tokens")
         outputs = lengths(asked.output_tokens, seed, "output_tokens")
-        for index, time_ns, prompt, output in zip(range(asked.requests), times, prompts, outputs, strict=False):
+        draws = zip(range(asked.requests), times, prompts, outputs, priorities(asked.priorities, seed), strict=False)
+        for index, time_ns, prompt, output, priority in draws:
             content = Prompt(((unique_prompt(index), 0, prompt),))
-            yield make_arrival(index, time_ns, content, output, asked.max_tokens)
+            yield make_arrival(index, time_ns, content, output, asked.max_tokens, priority=priority)
 
     def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
         """Nothing: the traffic does not react."""

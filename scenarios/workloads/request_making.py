@@ -22,6 +22,7 @@ def make_arrival(
     max_tokens: Literal["exact"] | FixedMaxTokens | FactorMaxTokens = "exact",
     tenant: str | None = None,
     session: str | None = None,
+    priority: int = 0,
 ) -> Arrival:
     """The `index`-th request (from 0), with a refusal where it has no prompt or no output.
 
@@ -39,6 +40,7 @@ def make_arrival(
         output_content=output_content(index),
         tenant=tenant,
         session=session,
+        priority=priority,
     )
     output = Output(min(output_tokens, asked))
     return Arrival(time_ns, request, output, _refusal(prompt, output_tokens))
