@@ -33,14 +33,21 @@ class BlockPool:
 
         The caller has made sure that so many are free. Returns the ids and what was evicted for them.
         """
-        returned = self._returned
+        returned, first = self._returned, self._untouched
         cut = len(returned) - num_blocks
         if cut >= 0:
             ids = returned[cut:]
             del returned[cut:]
             return ids, []
-        ids = returned[::-1]
-        returned.clear()
+        if not returned and first + num_blocks <= self.num_blocks:
+            self._untouched = first + num_blocks
+            return list(range(first, first + num_blocks)), []
+        return self._take_all_sorts(num_blocks)
+
+    def _take_all_sorts(self, num_blocks: int) -> tuple[list[int], list[Evicted]]:
+        """Returned blocks, then untouched ones, then evicted ones."""
+        ids = self._returned[::-1]
+        self._returned.clear()
         fresh = min(num_blocks - len(ids), self.num_blocks - self._untouched)
         ids += range(self._untouched, self._untouched + fresh)
         self._untouched += fresh

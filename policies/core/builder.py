@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Items
 from typing import TYPE_CHECKING
 
+from .decode_batch import in_order
 from .hash_blocks import Match
 from .plan import Admission, Preemption, Row, StepPlan
 from .records import Blocked
@@ -59,8 +60,7 @@ class StepBuilder:
 
     def loose(self) -> list[Sequence]:
         """Running sequences outside the decode batch, in order of admission."""
-        loose = self.core.loose
-        return [loose[key] for key in sorted(loose)] if loose else []
+        return in_order(self.core.loose)
 
     def next_waiting(self) -> Sequence | None:
         """Who is to be admitted next."""
@@ -110,9 +110,8 @@ class StepBuilder:
     def hand_out_blocks(self) -> None:
         """Give the decode batch the blocks of its next step, and enter those that it fills. Enough are free."""
         core, batch = self.core, self.core.batch
-        cache = core.kv_cache
-        if batch.num_crossing():
-            crossing = batch.crossing()
+        cache, crossing = core.kv_cache, batch.crossing()
+        if crossing:
             cache.cross(crossing, cache.take(len(crossing), None, "decode"), batch.planned)
         if not core.in_flight:
             for sequence in batch.filling():

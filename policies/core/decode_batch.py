@@ -94,13 +94,11 @@ class DecodeBatch:
 
     def crossing(self) -> list[Sequence]:
         """Members that need a block in the next step, in order of admission."""
-        members = self._crossings[self.planned % self._block_size]
-        return [members[key] for key in sorted(members)]
+        return in_order(self._crossings[self.planned % self._block_size])
 
     def filling(self) -> list[Sequence]:
         """Members whose last block is full with the next step's token, in order of admission."""
-        members = self._crossings[(self.planned + 1) % self._block_size]
-        return [members[key] for key in sorted(members)] if members else []
+        return in_order(self._crossings[(self.planned + 1) % self._block_size])
 
     def plan(self) -> None:
         """One more token for every member."""
@@ -167,6 +165,13 @@ class DecodeBatch:
         if self.committed - sequence.joined > 1:
             at = bisect_right(self._peaks, (sequence.joined + 2,))
             _widen(sequence, self._peaks[at][1])
+
+
+def in_order(members: dict[int, Sequence]) -> list[Sequence]:
+    """Members, keyed by admission, in its order."""
+    if len(members) < 2:
+        return list(members.values())
+    return [members[key] for key in sorted(members)]
 
 
 def _is_current(entry: tuple[int, int, Sequence]) -> bool:

@@ -67,8 +67,8 @@ class KVCache:
     def take(self, num_blocks: int, by: str | None, reason: str) -> list[int]:
         """Blocks for `by`; who was evicted for them is noted in `evictions`."""
         ids, evicted = self.pool.take(num_blocks)
-        for owner, gone in evicted:
-            self.evictions.append(Eviction(owner, by, len(gone), reason))
+        if evicted:
+            self.evictions += [Eviction(owner, by, len(gone), reason) for owner, gone in evicted]
         return ids
 
     def enter(self, sequence: Sequence, num_tokens: int) -> None:
