@@ -190,6 +190,20 @@ def test_the_least_urgent_gives_way_and_comes_back_by_urgency() -> None:
     assert driven.accounts["b"].record.num_preemptions == 0
 
 
+def test_the_tokens_of_a_victim_go_to_those_behind_who_preempted_it() -> None:
+    limits = {"num_blocks": 7, "block_size": 4, "max_num_batched_tokens": 10, "enable_prefix_caching": False}
+    driven = DrivenCore(core_of(BY_PRIORITY, **limits, reserve_full_prompt=False))
+    driven.add(request_of("a", 11, 5, priority=9), 0)
+    driven.step(0)
+    driven.add(request_of("b", 4, 5, priority=1), 10)
+    driven.add(request_of("c", 16, 1, priority=1), 10)
+    driven.step(10)
+    driven.step(20)
+    assert [flight.given for flight in driven.flights] == [{"a": 10}, {"a": 1, "b": 4, "c": 5}, {"b": 1, "c": 9}]
+    (preemption,) = driven.flights[-1].plan.preempted
+    assert (preemption.sequence.id, preemption.by.id, preemption.num_blocks) == ("a", "b", 3)
+
+
 def test_the_newest_gives_way_and_is_recomputed_with_its_outputs() -> None:
     driven = DrivenCore(core_of(num_blocks=7, block_size=2, enable_prefix_caching=False))
     for name in "ab":

@@ -12,6 +12,7 @@ import pytest
 from llmsim.policies.core.plan import StepEvents
 from llmsim.policies.core.records import Status
 from llmsim.policies.core.request import Request
+from llmsim.policies.core.sequence import Sequence
 from llmsim.tests.support.driven_core import DrivenCore, Flight
 from llmsim.tests.support.traffic import drive, random_core, random_requests, random_stops
 
@@ -29,6 +30,8 @@ class CheckedCore(DrivenCore):
         self.preemptions: Counter[str] = Counter()
         self.chunks: Counter[str] = Counter()
         self.num_evicted = 0
+        self.mirror: set[Sequence] = set()
+        """The decode batch, as an executor knows it from the plans."""
 
     def plan(self, now_ns: int) -> Flight | None:
         core = self.core
@@ -39,6 +42,8 @@ class CheckedCore(DrivenCore):
             self._check_moves(flight)
             self._check_context(flight)
             self._check_thrift(flight, crowd)
+            self.mirror = self.mirror - set(flight.plan.left) | set(flight.plan.joined)
+            assert self.mirror == set(core.batch.members())
             core.check_integrity()
         return flight
 
@@ -77,6 +82,7 @@ class CheckedCore(DrivenCore):
             assert (by_id in admitted) == (reason == "admit")
             if by_id is None:
                 assert (reason, plan.num_decodes > 0) == ("decode", True)
+                assert admitted >= {row.sequence.id for row in plan.rows}, "the batch was not served as a whole"
             else:
                 assert by_id in flight.given or by_id in [p.sequence.id for p in plan.preempted]
         assert self.num_evicted == self.core.kv_cache.pool.num_evicted
