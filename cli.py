@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,6 +45,8 @@ app = typer.Typer(
 )
 # typer may bring a click of its own: its exceptions are reached through typer.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+INTERRUPTED = 130
+"""The exit code of what Ctrl-C ended: 128 + SIGINT."""
 people = Console(stderr=True, highlight=False)
 
 ScenarioPath = Annotated[Path, typer.Argument(help="A scenario's YAML file.", show_default=False)]
@@ -87,7 +90,7 @@ def run(
     with RunProgress(people, assembly.scenario) as progress:
         summary = run_into(assembly, target, force=force, journal=journal, warn=warn, on_progress=progress.update)
     print_summary(summary, people)
-    people.print(f"results in {escape(str(target))}")
+    say(f"results in {target}")
     if as_json:
         print_json(summary)
 
@@ -145,7 +148,7 @@ def plot(
     """
     picture = output or result / "result.png"
     draw(result, picture)
-    people.print(f"picture in {escape(str(picture))}")
+    say(f"picture in {picture}")
 
 
 @app.command()
@@ -162,6 +165,8 @@ def decisions(
     if preset != "vllm":
         raise typer.BadParameter(f"--preset: '{preset}' is unknown; choose vllm")
     loaded = read_case(case)
+    if check_log and "log" not in loaded:
+        raise CaseError(f"{case}: log: is missing; --check compares with it")
     try:
         lines = VllmDecisions(loaded).log()
         if check_log:
@@ -171,6 +176,8 @@ def decisions(
         else:
             for line in lines:
                 print(json.dumps(line, separators=(",", ":")))
+    except CaseError:
+        raise
     except ValueError as error:
         raise CaseError(f"{case}: {error}") from None
 
@@ -184,12 +191,12 @@ def replay(
 
     Example: llmsim replay results/agent-001/journal.jsonl.gz
     """
-    replayed = Replay(read_journal(journal))
+    replayed = Replay(read_journal(journal), str(journal))
     difference = replayed.run()
     if difference is not None:
-        people.print(escape(f"{journal}: {difference}"))
+        say(f"{journal}: {difference}")
     else:
-        people.print(f"{replayed.num_plans:,} plans and {replayed.num_finished:,} finished requests are identical")
+        say(f"{replayed.num_plans:,} plans and {replayed.num_finished:,} finished requests are identical")
     if as_json:
         counts = {"num_plans": replayed.num_plans, "num_finished": replayed.num_finished}
         print_json({"identical": difference is None, "difference": difference, **counts})
@@ -200,14 +207,16 @@ def replay(
 def report_check(path: Path, case: dict[str, Any], difference: str | None) -> None:
     """Say whether a decision log is the case's own; exit 1 if not."""
     if difference is None:
-        people.print(f"{escape(str(path))}: {len(case['log']):,} steps are identical")
+        say(f"{path}: {len(case['log']):,} steps are identical")
     else:
-        people.print(escape(f"{path}: {difference}"))
+        say(f"{path}: {difference}")
         raise typer.Exit(1)
 
 
 def write_lines(path: Path, lines: Any) -> None:
     """Write JSON lines into a file that appears only when it is whole."""
+    if path.is_dir():
+        raise CaseError(f"{path}: cannot be written: it is a folder")
     partial = path.with_name(f".{path.name}.partial")
     try:
         with partial.open("w", encoding="utf-8") as file:
@@ -217,7 +226,8 @@ def write_lines(path: Path, lines: Any) -> None:
     except OSError as error:
         raise CaseError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # it is gone: renamed, or never made
+            partial.unlink()
 
 
 def known_names(what: str) -> Any:
@@ -227,6 +237,11 @@ def known_names(what: str) -> Any:
     if what == "gpus":
         return list(specs.gpu_names())
     return {kind: list(registry.policies(kind)) for kind in registry.KINDS}
+
+
+def say(text: str) -> None:
+    """One line on stderr, however long."""
+    people.print(escape(text), soft_wrap=True)
 
 
 def warn(text: str) -> None:
@@ -245,13 +260,15 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(50_000, 20, 100)
     try:
         status = app(args=arguments, prog_name="llmsim", standalone_mode=False)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt  # typer has turned it into a status
     except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName) as error:
         fail(str(error))
     except ClickException as error:
         fail(str(getattr(error, "format_message", error.__str__)()))
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted; nothing was written", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -6,7 +6,6 @@ its `__init__`. No policy imports `sim`, `real_engine`, SimPy or torch, and none
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -124,14 +123,3 @@ class BatchingPolicy(Protocol):
     def compose(self, step: StepBuilder) -> None:
         """Fill the step by calling the builder. Called once a step, with at least one sequence in the engine."""
         ...
-
-
-class WaitingOrder(Protocol):
-    """A key by which waiting sequences are ordered, the smallest first."""
-
-    def __call__(self, sequence: Sequence) -> tuple[float, ...]:
-        """The key of `sequence`; fixed while it waits."""
-        ...
-
-
-Sequences = Iterable["Sequence"]

@@ -31,7 +31,7 @@ def read_case(path: Path) -> dict[str, Any]:
         case = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     except OSError as error:
         raise CaseError(f"{path}: {error.strerror or error}") from None
-    except (EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise CaseError(f"{path}: not a JSON case: {error}") from None
     _check_case(path, case)
     checked: dict[str, Any] = case
@@ -50,6 +50,15 @@ def _check_case(path: Path, case: Any) -> None:
         if request["id"] in seen:
             raise CaseError(f"{path}: requests[{index}].id: {request['id']!r} is there twice")
         seen.add(request["id"])
+    _check_log(path, case.get("log", []))
+
+
+def _check_log(path: Path, log: Any) -> None:
+    if not isinstance(log, list):
+        raise CaseError(f"{path}: log: is not a list of steps")
+    for index, line in enumerate(log):
+        if not isinstance(line, dict) or type(line.get("step")) is not int:
+            raise CaseError(f"{path}: log[{index}]: is not an object with a step")
 
 
 def _check_request(where: str, request: Any) -> None:
@@ -68,6 +77,8 @@ def _check_request(where: str, request: Any) -> None:
             raise CaseError(f"{where}.{key}: holds something that is no integer")
     if request["arrival_step"] < 0:
         raise CaseError(f"{where}.arrival_step: {request['arrival_step']} is negative")
+    if min(request.get("accept") or [0]) < 0:
+        raise CaseError(f"{where}.accept: {min(request['accept'])} is negative")
     outputs = request.get("output_token_ids")
     if outputs and len(outputs) < request["output_len"]:
         raise CaseError(f"{where}.output_token_ids: {len(outputs)} tokens for output_len {request['output_len']}")

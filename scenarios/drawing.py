@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..sim.plots import plot_result
+from ..sim.plots import ResultFrames, plot_result
 from .errors import ScenarioError
 
 
@@ -13,6 +13,12 @@ def draw(result: Path, picture: Path) -> None:
     if not (result / "summary.json").is_file():
         raise ScenarioError(result, None, "is not a result folder: it has no summary.json")
     try:
-        plot_result(result, picture)
+        frames = ResultFrames.read(result)
+    except (OSError, ValueError) as error:
+        raise ScenarioError(result, None, f"cannot be read: {error}") from None
+    try:
+        plot_result(frames, picture)
+    except (KeyError, TypeError) as error:
+        raise ScenarioError(result / "summary.json", None, f"is not what a run writes: {error!r}") from None
     except OSError as error:
         raise ScenarioError(picture, None, f"cannot be made: {error.strerror or error}") from None

@@ -124,4 +124,7 @@ def resolve(scenario: Scenario, gpu_memory_bytes: int, model_max_len: int) -> Re
     if isinstance(tokens, int) and tokens > cap:
         message = f"{tokens} is out of range: at most engine.max_num_batched_tokens, {cap}"
         raise ScenarioError(file, "policies.chunk_size.tokens", message)
+    if policies["chunk_size"]["name"] == "fixed" and not engine.enable_chunked_prefill:
+        message = "'fixed' cuts prompts, which engine.enable_chunked_prefill: false forbids"
+        raise ScenarioError(file, "policies.chunk_size.name", message)
     return replace(engine, scheduling_policy=str(policies["scheduling"]["name"]))

@@ -43,6 +43,8 @@ class ResultFolder:
         return folder
 
     def _check_target(self) -> None:
+        if self.target.name in ("", ".."):
+            raise ScenarioError(self.target, None, "names no folder that could be made or replaced")
         if not os.path.lexists(self.target):
             return
         if not self._force:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from ..policies.core.engine import EngineCore
 from ..policies.core.estimator import StepCost
 from ..policies.core.kv_cache import Eviction
 from ..policies.core.plan import Gap, StepEvents, StepPlan, StepResult
 from ..policies.core.records import EventKind, EventRecord, RequestRecord, StepKind, StepRecord
 from ..policies.core.request import Arrival
-from ..policies.core.sequence import Sequence
 
 
 class Recorder(Protocol):
@@ -54,30 +52,16 @@ class Flight(NamedTuple):
 
 
 class Bookkeeper:
-    """Turns plans and commits into rows. Gaps of requests that were sent during the warm-up are left out."""
+    """Turns plans and commits into rows."""
 
-    def __init__(self, recorder: Recorder, core: EngineCore) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._core = core
-        self.early: set[Sequence] = set()
-        """Requests in the engine that were sent during the warm-up."""
 
-    def num_early(self, plan: StepPlan) -> int:
-        """How many of them the commit of `plan`, which is due, will count in the batch's common gap."""
-        if not self.early or plan.batch_number is None:
-            return 0
-        return self._core.batch.num_established(self.early)
-
-    def gaps(self, gaps: Iterable[Gap], num_early: int) -> None:
+    def gaps(self, gaps: Iterable[Gap]) -> None:
         """Write down a commit's gaps."""
         on_gap = self._recorder.on_gap
-        for gap_ns, count, sequence in gaps:
-            if sequence is None:
-                count -= num_early
-            elif sequence in self.early:
-                continue
-            if count:
-                on_gap(gap_ns, count)
+        for gap_ns, count in gaps:
+            on_gap(gap_ns, count)
 
     def step(self, flight: Flight, events: StepEvents) -> None:
         """Write down a committed step and what happened in it."""

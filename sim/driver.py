@@ -77,7 +77,7 @@ class SimDriver:
         self._num_expected = 0  # arrivals under way, and the source while it is open
         self._wake: Event | None = None
         self._due: list[int] = []  # heap: when the requests under way will reach the inbox
-        self._books = Bookkeeper(recorder, core)
+        self._books = Bookkeeper(recorder)
         self._stretch = Stretch(core, executor, recorder, self._books)
         self._leaps = leaps and journal is None  # a journal holds every plan
         self._flights: deque[Flight] = deque()
@@ -145,7 +145,7 @@ class SimDriver:
                 )
                 self._ended(record, now_ns)
             elif record.sent_ns < self._warmup_ns:
-                self._books.early.add(self.core.sequences[request.id])
+                self.core.sequences[request.id].is_measured = False
 
     def _ended(self, record: RequestRecord, now_ns: int) -> None:
         egress = self._frontend.egress_ns
@@ -224,14 +224,12 @@ class SimDriver:
 
     def _commit(self, flight: Flight, now_ns: int) -> None:
         plan, result, books = flight.plan, flight.result, self._books
-        num_early = books.num_early(plan)
         events = self.core.commit_step(plan, result, now_ns)
         if self._journal:
             self._journal.committed(plan, result, events, now_ns)
-        books.gaps(events.gaps, num_early)
+        books.gaps(events.gaps)
         books.step(flight, events)
         for sequence in events.finished:
-            books.early.discard(sequence)
             self._ended(sequence.record, now_ns)
 
     def _leap(self, now_ns: int) -> int:
@@ -239,7 +237,7 @@ class SimDriver:
         steps = self._stretch.num_steps(self._flights) if self._leaps else 0
         if not steps:
             return now_ns
-        horizon = min(self._due) if self._due else None
+        horizon = self._due[0] if self._due else None
         end = self._stretch.run(now_ns, steps, horizon, self._flights, self._device_free_ns)
         if end.flights:
             self._flights = deque(end.flights)

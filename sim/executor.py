@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
+from itertools import chain, repeat
 
 from ..policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from ..policies.core.plan import StepPlan, StepResult
@@ -10,6 +12,10 @@ from ..policies.core.request import Output
 from ..policies.core.sequence import Sequence
 
 NO_COST = StepCost(0, 0, 0, 0)
+FIRST_STRETCHES = (16, 64, 512)
+"""Steps that are priced together where the cost model can: few at first, since many a stretch is short."""
+PlainCost = tuple[int, int, int, int, bool]
+"""The fields of a StepCost."""
 
 
 class SimExecutor:
@@ -37,7 +43,10 @@ class SimExecutor:
             self._stop_numbers.clear()
 
     def execute(self, plan: StepPlan) -> tuple[StepResult, StepCost]:
-        """Predict a step. To be called right after it was planned."""
+        """Predict a step. To be called right after it was planned.
+
+        An empty plan costs nothing: the engine only waits for what is in flight.
+        """
         if not plan.rows and not plan.num_decodes:
             return StepResult(0), NO_COST
         cost = self._cost_model.step_cost(plan.shape())
@@ -46,9 +55,22 @@ class SimExecutor:
             result.stopped = self._stopped(plan)
         return result, cost
 
-    def cost_of_decodes(self, num_decodes: int, context_tokens: int, max_context: int) -> StepCost:
-        """Predict a step of nothing but decodes."""
-        return self._cost_model.step_cost(StepShape((), num_decodes, context_tokens, max_context, num_decodes, 0))
+    def costs_of_decodes(self, num_decodes: int, context_tokens: int, max_context: int) -> Iterator[PlainCost]:
+        """Predict step after step of nothing but these decodes, whose contexts grow by one each step.
+
+        `context_tokens` (summed) and `max_context` are the first step's.
+        """
+        price_stretch = getattr(self._cost_model, "decode_stretch", None)
+        if price_stretch is None:
+            while True:
+                yield self._cost_model.step_cost(
+                    StepShape((), num_decodes, context_tokens, max_context, num_decodes, 0)
+                )
+                context_tokens, max_context = context_tokens + num_decodes, max_context + 1
+        for count in chain(FIRST_STRETCHES, repeat(FIRST_STRETCHES[-1])):
+            columns = price_stretch(num_decodes, context_tokens, max_context, count)
+            yield from zip(*(column.tolist() for column in columns), repeat(False))
+            context_tokens, max_context = context_tokens + count * num_decodes, max_context + count
 
     def steps_to_stop(self, planned: int) -> int | None:
         """Steps of the decode batch after its step `planned` up to the first in which a request stops by itself."""
@@ -60,6 +82,8 @@ class SimExecutor:
         """Requests whose last token comes with this step."""
         stopped = []
         if plan.batch_number is not None:
+            while self._stop_numbers and self._stop_numbers[0] < plan.batch_number:
+                heappop(self._stop_numbers)
             for sequence, joined in self._stops.pop(plan.batch_number, ()):
                 if sequence.in_batch and sequence.joined == joined:
                     stopped.append(sequence.id)

@@ -13,6 +13,7 @@ from collections.abc import Sequence as Items
 from typing import NamedTuple
 
 from ..policies.core.engine import EngineCore
+from ..policies.core.estimator import StepCost
 from ..policies.core.kv_cache import Eviction
 from ..policies.core.plan import StepResult
 from ..policies.core.records import StepKind, StepRecord
@@ -53,7 +54,7 @@ class Stretch:
 
     def num_steps(self, flights: Iterable[Flight]) -> int:
         """Steps that can be carried out in one go if nobody arrives; 0 where something may have to be decided."""
-        if self._books.early or any(flight.result.stopped for flight in flights):
+        if any(flight.result.stopped for flight in flights):
             return 0
         steps = self._core.steady.num_steps()
         if steps < SHORTEST:
@@ -65,19 +66,20 @@ class Stretch:
         self, now_ns: int, num_steps: int, horizon_ns: int | None, flights: Iterable[Flight], device_free_ns: int
     ) -> StretchEnd:
         """Plan and commit up to `num_steps` steps, the first at `now_ns`, none planned at `horizon_ns` or later."""
-        core, price = self._core, self._executor.cost_of_decodes
+        core = self._core
         steady, batch, cache = core.steady, core.batch, core.kv_cache
         on_step, books = self._on_step, self._books
         size, running, decode = batch.size, len(core.running), StepKind.DECODE
         pipe = deque(Planned(step_record(f, 0, 0), f.plan.now_ns, f.end_ns, f.plan.evictions) for f in flights)
         cost, start, host_free = None, now_ns, now_ns
+        costs = self._executor.costs_of_decodes(size, batch.context_tokens + size, batch.max_context() + 1)
         for _ in range(num_steps):
             if horizon_ns is not None and now_ns >= horizon_ns:
                 break
             step = core.num_steps
             evictions = steady.plan(now_ns)
             context = batch.context_tokens
-            cost = price(size, context, batch.max_context())
+            cost = next(costs)
             device_ns, host_ns, compute_ns, memory_ns, extrapolated = cost
             host_free = now_ns + host_ns
             start = max(host_free, device_free_ns)
@@ -92,12 +94,12 @@ class Stretch:
             pipe.append(Planned(record, now_ns, device_free_ns, evictions))
             committed = pipe.popleft()
             now_ns = max(committed.end_ns, host_free)
-            books.gaps(steady.commit(now_ns), 0)
+            books.gaps(steady.commit(now_ns))
             if committed.evictions:
                 books.evictions(committed.record.step, committed.planned_ns, committed.evictions)
             on_step(committed.record)
         left = []
         if pipe and cost is not None:
             plan = steady.end(pipe[0].planned_ns, pipe[0].evictions)
-            left = [Flight(plan, StepResult(cost.device_ns), cost, start, device_free_ns)]
+            left = [Flight(plan, StepResult(cost[0]), StepCost(*cost), start, device_free_ns)]
         return StretchEnd(now_ns, host_free, device_free_ns, left)

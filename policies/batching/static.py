@@ -6,6 +6,7 @@ from ..core.builder import StepBuilder
 from ..core.records import Blocked
 from ..core.sequence import Sequence
 from ..registry import register
+from .admission import tokens_for_waiting
 from .running import serve_running
 
 
@@ -29,13 +30,6 @@ class Static:
     def _admit(self, step: StepBuilder, sequence: Sequence) -> Blocked | None:
         if step.num_running >= step.config.max_num_seqs:
             return Blocked.SLOTS
-        if step.budget <= 0:
-            return Blocked.BUDGET
-        if step.prefill_budget is not None and step.prefill_budget <= 0:
-            return Blocked.CHUNK
         match = step.match(sequence)
-        left = sequence.num_tokens - match.num_blocks * step.config.block_size
-        if not step.config.enable_chunked_prefill and left > step.budget:
-            return Blocked.BUDGET
-        caps = (step.budget, step.prefill_budget, step.request_limit)
-        return step.admit(sequence, match, min(left, *(cap for cap in caps if cap is not None)))
+        given = tokens_for_waiting(step, sequence.num_tokens - match.num_blocks * step.config.block_size)
+        return given if isinstance(given, Blocked) else step.admit(sequence, match, given)

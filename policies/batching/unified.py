@@ -6,6 +6,7 @@ from ..core.builder import StepBuilder
 from ..core.records import Blocked
 from ..core.sequence import Sequence
 from ..registry import register
+from .admission import tokens_for_waiting
 from .running import serve_running
 
 
@@ -48,13 +49,7 @@ class Unified:
             assert limit is None or num_tokens <= limit, f"{limit} tokens a request hold no decode with its drafts"
             if num_tokens > step.budget:
                 return Blocked.BUDGET
-        if step.request_limit is not None:
-            num_tokens = min(num_tokens, step.request_limit)
-        if not config.enable_chunked_prefill and num_tokens > step.budget:
-            return Blocked.BUDGET
-        num_tokens = min(num_tokens, step.budget)
-        if step.prefill_budget is not None:
-            if step.prefill_budget <= 0:
-                return Blocked.CHUNK
-            num_tokens = min(num_tokens, step.prefill_budget + num_drafts)
-        return step.admit(sequence, match, num_tokens, num_drafts)
+        given = tokens_for_waiting(step, num_tokens, num_drafts)
+        if isinstance(given, Blocked):
+            return given
+        return step.admit(sequence, match, given, num_drafts)

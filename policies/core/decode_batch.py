@@ -33,7 +33,8 @@ class DecodeBatch:
         self._ends: dict[int, dict[int, Sequence]] = {}
         self._end_numbers: list[int] = []
         self._longest: list[tuple[int, int, Sequence]] = []
-        self._fresh: list[Sequence] = []
+        self._fresh: dict[int, Sequence] = {}  # members whose first step of the batch is not committed
+        self._num_unmeasured = 0  # of the other members, those that were sent during the warm-up
         self._peaks: list[tuple[int, int]] = []  # (number, gap): each gap greater than all that came after it
 
     def join(self, sequence: Sequence) -> None:
@@ -53,7 +54,7 @@ class DecodeBatch:
             self._longest = [entry for entry in self._longest if _is_current(entry)]
             heapify(self._longest)
         heappush(self._longest, (base, sequence.admission, sequence))
-        self._fresh.append(sequence)
+        self._fresh[sequence.admission] = sequence
 
     def leave(self, sequence: Sequence) -> int:
         """Let a member go, its own counts restored. Returns how many of its tokens the batch has in flight."""
@@ -72,8 +73,8 @@ class DecodeBatch:
         del ends[sequence.admission]
         if not ends:
             del self._ends[sequence.batch_end]
-        if sequence in self._fresh:
-            self._fresh.remove(sequence)
+        if self._fresh.pop(sequence.admission, None) is None:
+            self._num_unmeasured -= not sequence.is_measured
         if not self.size:
             self._peaks.clear()
         return pending
@@ -108,6 +109,9 @@ class DecodeBatch:
 
     def ending(self) -> list[Sequence]:
         """Members whose last token was just planned; the caller lets them leave."""
+        numbers = self._end_numbers
+        while numbers and numbers[0] < self.planned:
+            heappop(numbers)
         members = self._ends.get(self.planned)
         return list(members.values()) if members else []
 
@@ -132,32 +136,30 @@ class DecodeBatch:
     def commit(self, now_ns: int, num_members: int) -> list[Gap]:
         """Commit the oldest step in flight, of which `num_members` are members still.
 
-        Returns the gaps since their last tokens as (ns, members, the member if it stands for itself).
+        Returns the gaps since the last tokens of those that are measured.
         """
         self.committed += 1
         gap = now_ns - self.last_commit_ns
         gaps: list[Gap] = []
-        fresh = self._fresh
-        if fresh:
-            for sequence in fresh:
-                if sequence.joined < self.committed:
-                    gaps.append((now_ns - sequence.last_token_ns, 1, sequence))
-                    _widen(sequence, now_ns - sequence.last_token_ns)
-            num_members -= len(gaps)
-            self._fresh = [s for s in fresh if s.joined >= self.committed]
-        if num_members:
-            gaps.append((gap, num_members, None))
+        num_common = num_members - self._num_unmeasured
+        if self._fresh:
+            first = [s for s in self._fresh.values() if s.joined < self.committed]
+            num_common -= len(first)
+            for sequence in first:
+                del self._fresh[sequence.admission]
+                self._num_unmeasured += not sequence.is_measured
+                own_gap = now_ns - sequence.last_token_ns
+                _widen(sequence, own_gap)
+                if sequence.is_measured:
+                    gaps.append((own_gap, 1))
+        if num_common:
+            gaps.append((gap, num_common))
         peaks = self._peaks
         while peaks and peaks[-1][1] <= gap:
             peaks.pop()
         peaks.append((self.committed, gap))
         self.last_commit_ns = now_ns
         return gaps
-
-    def num_established(self, sequences: set[Sequence]) -> int:
-        """How many of `sequences` the next commit counts in its common gap."""
-        number = self.committed + 1
-        return sum(1 for s in sequences if s.in_batch and s.joined < number - 1)
 
     def _note_gaps(self, sequence: Sequence) -> None:
         """Write down for a leaving member when its last token came and the longest gap that it saw as a member."""

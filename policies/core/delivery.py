@@ -95,7 +95,8 @@ class Delivery:
             record.first_token_ns = now_ns
         else:
             gap = now_ns - sequence.last_token_ns
-            gaps.append((gap, 1, sequence))
+            if sequence.is_measured:
+                gaps.append((gap, 1))
             if record.max_gap_ns is None or gap > record.max_gap_ns:
                 record.max_gap_ns = gap
         sequence.last_token_ns = now_ns

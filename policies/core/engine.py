@@ -93,8 +93,8 @@ class EngineCore:
         blocks = -(-(total - 1) // config.block_size)  # the last token is never computed
         if blocks > config.num_blocks - 1:
             return f"prompt and max_tokens ({total}) need {blocks} KV blocks of {config.num_blocks - 1}"
-        if not config.enable_chunked_prefill and total - 1 > config.max_num_batched_tokens:
-            return f"without chunked prefill {total} tokens exceed max_num_batched_tokens"
+        if not config.enable_chunked_prefill and prompt > config.max_num_batched_tokens:
+            return f"without chunked prefill {prompt} tokens exceed max_num_batched_tokens"
         return None
 
     def add_request(self, request: Request, now_ns: int) -> RequestRecord:

@@ -1,7 +1,7 @@
 """The journal: the ordered log of core calls, enough to feed a fresh core and compare every plan and token time.
 
-One JSON object a line, gzipped. The first describes the engine; then `add`, `abort`, `plan` and `commit` as they came.
-Whichever engine wrote a journal, `replay` must get identical plans and token times: what differs is a bug.
+One JSON object a line, gzipped. The first describes the engine; then `add`, `abort`, `plan` and `commit` as they
+came, and `end`. Whichever engine wrote a journal, `replay` must get identical plans and token times: what differs is a bug.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class JournalWriter:
         self.close()
 
     def close(self) -> None:
-        """Finish the file."""
+        """Finish the file: a journal without its `end` was cut."""
+        self._write({"call": "end"})
         self._file.close()
         self._raw.close()
 
@@ -111,42 +112,64 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
-                entry = json.loads(line)
+                entry = _json(line, f"{path}: line {number}")
                 if not isinstance(entry, dict) or (number == 1 and entry.get("format") != FORMAT):
                     raise JournalError(f"{path}: line {number}: not a journal of format {FORMAT}")
                 yield entry
     except FileNotFoundError:
         raise JournalError(f"{path}: no such file") from None
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except IsADirectoryError:
+        raise JournalError(f"{path}: is a folder, not a journal") from None
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise JournalError(f"{path}: line {number + 1}: {error}") from None
     if number == 0:
         raise JournalError(f"{path}: the file is empty")
 
 
-class Replay:
-    """A journal fed to a fresh core; each plan and each finish is compared with what was written."""
+def _json(line: str, where: str) -> Any:
+    try:
+        return json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise JournalError(f"{where}: is not JSON: {error}") from None
 
-    def __init__(self, entries: Iterator[dict[str, Any]]) -> None:
+
+_MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+"""What an entry raises that lacks a key, or holds a value of another kind."""
+
+
+class Replay:
+    """A journal fed to a fresh core; each plan and each finish is compared with what was written.
+
+    Raises JournalError for a malformed entry, which names `source` and the line.
+    """
+
+    def __init__(self, entries: Iterator[dict[str, Any]], source: str = "journal") -> None:
         engine = next(entries)
         self._entries = entries
+        self._source = source
         try:
             self.core = EngineCore(EngineConfig(**engine["config"]), Policies.of(engine["policies"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise JournalError(f"line 1: malformed description of the engine: {error!r}") from None
+        except _MALFORMED as error:
+            raise self._malformed(1, error) from None
         self.num_plans = 0
         self.num_finished = 0
 
     def run(self) -> str | None:
-        """Feed all entries; returns the first difference, or None. Raises JournalError for a malformed entry."""
+        """Feed all entries; returns the first difference, or None."""
         calls = {"add": self._add, "abort": self._abort, "plan": self._plan, "commit": self._commit}
         for number, entry in enumerate(self._entries, 2):
+            if entry.get("call") == "end":
+                return None
             try:
                 difference = calls[entry["call"]](entry)
-            except (KeyError, TypeError, ValueError) as error:
-                raise JournalError(f"line {number}: malformed entry: {error!r}") from None
+            except _MALFORMED as error:
+                raise self._malformed(number, error) from None
             if difference is not None:
                 return f"line {number}: {difference}"
-        return None
+        raise JournalError(f"{self._source}: ends in the middle of the run")
+
+    def _malformed(self, line: int, error: Exception) -> JournalError:
+        return JournalError(f"{self._source}: line {line}: malformed entry: {error!r}")
 
     def _add(self, entry: dict[str, Any]) -> str | None:
         if entry["id"] in self.core.sequences:

@@ -12,8 +12,8 @@ from .kv_cache import Eviction
 from .records import Blocked
 from .sequence import Sequence
 
-Gap = tuple[int, int, Sequence | None]
-"""Time since the last output chunk in ns, how many requests, the request if it stands for itself."""
+Gap = tuple[int, int]
+"""Time since the last output chunk in ns, and of how many requests; those of the warm-up are left out."""
 
 
 class Row:

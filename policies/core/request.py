@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -62,10 +61,6 @@ class Prompt:
             (content, offset, end - start)
             for content, offset, (start, end) in zip(self.contents, self.offsets, borders, strict=True)
         ]
-
-    def span_at(self, position: int) -> int:
-        """Index of the span that holds the token at `position`."""
-        return bisect_right(self.starts, position) - 1
 
     def __len__(self) -> int:
         return self.num_tokens

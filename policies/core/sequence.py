@@ -33,8 +33,10 @@ class Sequence:
         "computed",
         "drafts",
         "end",
+        "id",
         "in_batch",
         "in_flight",
+        "is_measured",
         "is_prefilling",
         "joined",
         "last_token_ns",
@@ -56,6 +58,7 @@ class Sequence:
 
     def __init__(self, request: Request, order: int, record: RequestRecord) -> None:
         self.request = request
+        self.id = request.id
         self.record = record
         self.stream = TokenStream(request.prompt, request.output_content)
         self.order = order
@@ -73,6 +76,8 @@ class Sequence:
         self.drafts = 0
         self.num_verified = 0
         """Verify steps so far."""
+        self.is_measured = True
+        """Whether its gaps between tokens count: it was not sent during the warm-up."""
         self.is_prefilling = False
         """Its last plan left known tokens to compute."""
         self.admission = 0
@@ -89,11 +94,6 @@ class Sequence:
         """When the engine saw it first."""
         self.waits: dict[Blocked, int] | None = None
         self.wait_mark: tuple[int, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """The request's id."""
-        return self.request.id
 
     def __repr__(self) -> str:
         return f"Sequence({self.id}, {self.state.value}, {self.computed}/{self.num_tokens} of {self.end})"

@@ -6,8 +6,12 @@ from typing import Literal
 
 from ...policies.core.request import Arrival, Output, Prompt, Request
 from ..content_ids import output_content
+from ..errors import ScenarioError
 from ..schema_workload import FactorMaxTokens, FixedMaxTokens
 from .lengths import max_tokens_for
+
+LATEST_NS = 100 * 365 * 24 * 3600 * 1_000_000_000
+"""A run's nanoseconds must fit 64 bits, which hold 292 years: this leaves it time to end."""
 
 
 def make_arrival(
@@ -21,8 +25,11 @@ def make_arrival(
 ) -> Arrival:
     """The `index`-th request (from 0), with a refusal where it has no prompt or no output.
 
-    Its true output is what it would generate without a limit, cut at what it asks for.
+    Its true output is what it would generate without a limit, cut at what it asks for. Raises ScenarioError for a
+    time of more than 100 years.
     """
+    if time_ns > LATEST_NS:
+        raise ScenarioError(None, "workload", f"request {index + 1:,} would arrive after more than 100 years")
     asked = output_tokens if max_tokens == "exact" else max_tokens_for(max_tokens, output_tokens)
     request = Request(
         id=f"r{index:06d}",

@@ -110,6 +110,16 @@ def test_force_does_not_touch_folders_that_hold_no_result(tmp_path: Path) -> Non
     assert sorted(contents(tmp_path / "empty")) == FILES
 
 
+@pytest.mark.parametrize("target", [".", "..", "results/.."])
+def test_a_folder_without_a_name_of_its_own_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for force in (False, True):
+        with pytest.raises(ScenarioError, match="names no folder that could be made or replaced"):
+            ResultFolder(Path(target), force=force)
+
+
 def test_numbers_go_up(tmp_path: Path) -> None:
     results = tmp_path / "results"
     assert next_free("agent", results) == results / "agent-001"

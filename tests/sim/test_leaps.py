@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from llmsim.policies.core import specs
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
-from llmsim.policies.core.estimator import StepCost, StepShape
+from llmsim.policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from llmsim.policies.core.records import EventRecord, RequestRecord, StepRecord
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
+from llmsim.sim.cost_model.analytic import AnalyticCostModel
 from llmsim.sim.driver import Frontend, SimDriver
 from llmsim.sim.executor import SimExecutor
 
@@ -60,8 +62,9 @@ class ToyCost:
 class ToyTraffic:
     """Random requests, some of which stop early, some of which set off another a while after they end."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, pace: int) -> None:
         self._random = Random(seed)
+        self._pace = pace
         self._count = 0
 
     def _make(self, time_ns: int) -> Arrival:
@@ -75,7 +78,7 @@ class ToyTraffic:
     def arrivals(self) -> Iterator[Arrival]:
         time_ns = 0
         for _ in range(25):
-            time_ns += self._random.choice((0, 5, 100, 1000, 5000))
+            time_ns += self._pace * self._random.choice((0, 5, 100, 1000, 5000))
             yield self._make(time_ns)
 
     def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
@@ -84,7 +87,7 @@ class ToyTraffic:
         return []
 
 
-def rows_of(seed: int, leaps: bool) -> tuple[Rows, int]:
+def rows_of(seed: int, leaps: bool, cost_model: StepTimeEstimator | None = None, pace: int = 1) -> tuple[Rows, int]:
     random = Random(seed)
     config = EngineConfig(
         num_blocks=random.choice((40, 60, 200)),
@@ -97,8 +100,8 @@ def rows_of(seed: int, leaps: bool) -> tuple[Rows, int]:
     rows, core = Rows(), EngineCore(config, Policies.of(VLLM))
     driver = SimDriver(
         core,
-        SimExecutor(ToyCost()),
-        ToyTraffic(seed),
+        SimExecutor(cost_model or ToyCost()),
+        ToyTraffic(seed, pace),
         rows,
         frontend=Frontend(ingress_ns=random.choice((0, 7)), egress_ns=3),
         warmup_ns=warmup,
@@ -141,3 +144,12 @@ def test_a_request_that_was_preempted_and_resumed_has_all_its_tokens() -> None:
     records: list[Any] = [r for seed in range(100) for r in rows_of(seed, leaps=True)[0].requests]
     assert any(r.num_preemptions for r in records)
     assert all(r.output_tokens >= 1 and r.first_token_ns <= r.last_token_ns for r in records)
+
+
+def test_leaping_equals_stepping_with_the_analytic_cost_model() -> None:
+    """Here stretches are priced as vectors."""
+    model = AnalyticCostModel(specs.model("tiny"), specs.gpu("h100-sxm"))
+    for seed in range(30):
+        stepped, leapt = (rows_of(seed, leaps, model, pace=100_000)[0] for leaps in (False, True))
+        assert leapt.steps == stepped.steps, seed
+        assert leapt.requests == stepped.requests, seed

@@ -15,6 +15,7 @@ import pytest
 
 from llmsim.policies.core.request import Arrival
 from llmsim.policies.core.workload import Workload
+from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.schema_workload import AgentSettings, IndependentSettings
 from llmsim.scenarios.workloads import draws
 from llmsim.scenarios.workloads.agent import AgentWorkload
@@ -201,3 +202,8 @@ def test_the_busiest_tenant_has_its_zipf_share() -> None:
 def test_finishes_set_nothing_off() -> None:
     assert list(agents().on_finish("r000000", 1)) == []
     assert list(independent().on_finish("r000000", 1)) == []
+
+
+def test_a_request_after_a_hundred_years_is_an_error() -> None:
+    with pytest.raises(ScenarioError, match=r"workload: request 3,1\d\d would arrive after more than 100 years"):
+        times(independent(rate=1e-6, arrivals="constant", requests=4000))
