@@ -24,10 +24,10 @@ from llmsim.tests.support.driven_core import BY_PRIORITY, DrivenCore, core_of, r
         (60, 41, {"max_model_len": 100}, "prompt and max_tokens (101) exceed max_model_len (100)"),
         (30, 12, {"num_blocks": 11, "block_size": 4}, "prompt and max_tokens (42) need 11 KV blocks of 10"),
         (
-            30,
+            41,
             12,
             {"enable_chunked_prefill": False, "max_num_batched_tokens": 40},
-            "without chunked prefill 42 tokens exceed max_num_batched_tokens",
+            "without chunked prefill 41 tokens exceed max_num_batched_tokens",
         ),
     ],
 )
@@ -50,7 +50,7 @@ def test_a_request_that_can_never_be_served_is_refused(
         (60, 40, {"max_model_len": 100}),
         (30, 11, {"num_blocks": 11, "block_size": 4}),
         (30, 10, {"num_blocks": 11, "block_size": 4, "num_speculative_tokens": 1}),
-        (30, 11, {"enable_chunked_prefill": False, "max_num_batched_tokens": 40}),
+        (40, 11, {"enable_chunked_prefill": False, "max_num_batched_tokens": 40}),
     ],
 )
 def test_the_largest_request_that_fits_is_served(num_prompt: int, max_tokens: int, limits: dict[str, Any]) -> None:
