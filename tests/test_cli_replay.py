@@ -146,13 +146,19 @@ def test_calls_that_cannot_follow_are_one_line(tmp_path: Path, capsys: Capture, 
     depth = entries[0]["config"]["depth"]
     plans = [entry for entry in entries if entry.get("call") == "plan"][: depth + 1]
     for changed, says in (
-        ([*entries[:2], entries[1]], f"request {entries[1]['id']} is there already"),
-        ([*entries[:first_plan], *plans], f"a plan while {depth} are in flight"),
+        ([*entries[:2], entries[1]], f"a second request {entries[1]['id']}"),
+        ([*entries[:first_plan], *plans], "a plan too many in flight"),
     ):
         done = llmsim(capsys, "replay", write(tmp_path, changed))
-        assert done.code == 2
+        assert done.code == 1
         assert says in done.err
         assert len(done.err.splitlines()) == 1
+
+
+def test_a_journal_that_was_cut_is_not_identical(tmp_path: Path, capsys: Capture, entries: list[Entry]) -> None:
+    done = llmsim(capsys, "replay", write(tmp_path, entries[:-1]))
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"error: {tmp_path}/journal.jsonl.gz: ends in the middle of the run\n"
 
 
 @pytest.mark.parametrize(

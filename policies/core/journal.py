@@ -1,7 +1,8 @@
 """The journal: the ordered log of core calls, enough to feed a fresh core and compare every plan and token time.
 
 One JSON object a line, gzipped. The first describes the engine; then `add`, `abort`, `plan` and `commit` as they
-came, and `end`. Whichever engine wrote a journal, `replay` must get identical plans and token times: what differs is a bug.
+came, and `end`. Whichever engine wrote a journal, `replay` must get identical plans and token times: what differs
+is a bug.
 """
 
 from __future__ import annotations
