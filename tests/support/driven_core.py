@@ -145,7 +145,7 @@ class DrivenCore:
             account.times_ns.append(now_ns)
             if account.num_outputs >= self._stops.get(name, account.request.max_tokens):
                 account.is_alive = False
-                if account.num_outputs < account.request.max_tokens:
+                if name in self._stops:
                     stopped.append(name)
         self.result = StepResult(0, stopped, accepted or None, None if self._outputs is None else tokens)
         return self.core.commit_step(flight.plan, self.result, now_ns)

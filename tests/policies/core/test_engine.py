@@ -24,10 +24,10 @@ from llmsim.tests.support.driven_core import BY_PRIORITY, DrivenCore, core_of, r
         (60, 41, {"max_model_len": 100}, "prompt and max_tokens (101) exceed max_model_len (100)"),
         (30, 12, {"num_blocks": 11, "block_size": 4}, "prompt and max_tokens (42) need 11 KV blocks of 10"),
         (
-            30,
+            41,
             12,
             {"enable_chunked_prefill": False, "max_num_batched_tokens": 40},
-            "without chunked prefill 42 tokens exceed max_num_batched_tokens",
+            "without chunked prefill 41 tokens exceed max_num_batched_tokens",
         ),
     ],
 )
@@ -50,7 +50,7 @@ def test_a_request_that_can_never_be_served_is_refused(
         (60, 40, {"max_model_len": 100}),
         (30, 11, {"num_blocks": 11, "block_size": 4}),
         (30, 10, {"num_blocks": 11, "block_size": 4, "num_speculative_tokens": 1}),
-        (30, 11, {"enable_chunked_prefill": False, "max_num_batched_tokens": 40}),
+        (40, 11, {"enable_chunked_prefill": False, "max_num_batched_tokens": 40}),
     ],
 )
 def test_the_largest_request_that_fits_is_served(num_prompt: int, max_tokens: int, limits: dict[str, Any]) -> None:
@@ -188,6 +188,20 @@ def test_the_least_urgent_gives_way_and_comes_back_by_urgency() -> None:
     preempted = [p for flight in driven.flights for p in flight.plan.preempted]
     assert {(p.sequence.id, p.by.id) for p in preempted} == {("a", "b")}
     assert driven.accounts["b"].record.num_preemptions == 0
+
+
+def test_the_tokens_of_a_victim_go_to_those_behind_who_preempted_it() -> None:
+    limits = {"num_blocks": 7, "block_size": 4, "max_num_batched_tokens": 10, "enable_prefix_caching": False}
+    driven = DrivenCore(core_of(BY_PRIORITY, **limits, reserve_full_prompt=False))
+    driven.add(request_of("a", 11, 5, priority=9), 0)
+    driven.step(0)
+    driven.add(request_of("b", 4, 5, priority=1), 10)
+    driven.add(request_of("c", 16, 1, priority=1), 10)
+    driven.step(10)
+    driven.step(20)
+    assert [flight.given for flight in driven.flights] == [{"a": 10}, {"a": 1, "b": 4, "c": 5}, {"b": 1, "c": 9}]
+    (preemption,) = driven.flights[-1].plan.preempted
+    assert (preemption.sequence.id, preemption.by.id, preemption.num_blocks) == ("a", "b", 3)
 
 
 def test_the_newest_gives_way_and_is_recomputed_with_its_outputs() -> None:

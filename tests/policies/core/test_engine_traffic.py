@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from llmsim.policies.core.plan import StepEvents
-from llmsim.policies.core.records import Status
+from llmsim.policies.core.records import RequestRecord, Status
 from llmsim.policies.core.request import Request
+from llmsim.policies.core.sequence import Sequence
 from llmsim.tests.support.driven_core import DrivenCore, Flight
 from llmsim.tests.support.traffic import drive, random_core, random_requests, random_stops
 
@@ -29,6 +30,17 @@ class CheckedCore(DrivenCore):
         self.preemptions: Counter[str] = Counter()
         self.chunks: Counter[str] = Counter()
         self.num_evicted = 0
+        self.unmeasured: set[str] = set()
+        self.mirror: set[Sequence] = set()
+        """The decode batch, as an executor knows it from the plans."""
+
+    def add(self, request: Request, now_ns: int) -> RequestRecord:
+        """Every third request is none of those that are measured."""
+        record = super().add(request, now_ns)
+        if len(self.accounts) % 3 == 0 and record.status is not Status.REFUSED:
+            self.core.sequences[request.id].is_measured = False
+            self.unmeasured.add(request.id)
+        return record
 
     def plan(self, now_ns: int) -> Flight | None:
         core = self.core
@@ -39,6 +51,8 @@ class CheckedCore(DrivenCore):
             self._check_moves(flight)
             self._check_context(flight)
             self._check_thrift(flight, crowd)
+            self.mirror = self.mirror - set(flight.plan.left) | set(flight.plan.joined)
+            assert self.mirror == set(core.batch.members())
             core.check_integrity()
         return flight
 
@@ -77,6 +91,7 @@ class CheckedCore(DrivenCore):
             assert (by_id in admitted) == (reason == "admit")
             if by_id is None:
                 assert (reason, plan.num_decodes > 0) == ("decode", True)
+                assert admitted >= {row.sequence.id for row in plan.rows}, "the batch was not served as a whole"
             else:
                 assert by_id in flight.given or by_id in [p.sequence.id for p in plan.preempted]
         assert self.num_evicted == self.core.kv_cache.pool.num_evicted
@@ -116,12 +131,12 @@ class CheckedCore(DrivenCore):
         alive = [name for name in flight.samplers if self.accounts[name].is_alive]
         events = super().commit(now_ns)
         gaps: Counter[int] = Counter()
-        for name in alive:
+        for name in set(alive) - self.unmeasured:
             times_ns = self.accounts[name].times_ns
             if len(times_ns) > 1:
                 gaps[times_ns[-1] - times_ns[-2]] += 1
         told: Counter[int] = Counter()
-        for gap_ns, count, _ in events.gaps:
+        for gap_ns, count in events.gaps:
             told[gap_ns] += count
         assert told == gaps
         for name, num_drafts in flight.drafts.items():

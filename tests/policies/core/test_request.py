@@ -55,15 +55,6 @@ def test_the_canonical_spans_hold_the_same_tokens(spans: list[Span]) -> None:
     )
 
 
-@given(SPANS.filter(lambda spans: any(length for _, _, length in spans)))
-def test_span_at_finds_the_span_of_every_position(spans: list[Span]) -> None:
-    prompt = Prompt(spans)
-    for position, (content, at) in enumerate(tokens_of(spans)):
-        index = prompt.span_at(position)
-        assert prompt.contents[index] == content
-        assert prompt.offsets[index] + position - prompt.starts[index] == at
-
-
 def test_neighbours_that_continue_one_another_are_merged_over_an_empty_span() -> None:
     assert Prompt([(7, 0, 3), (8, 5, 0), (7, 3, 2)]).spans() == [(7, 0, 5)]
 
