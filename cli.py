@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import signal
 import sys
-from contextlib import suppress
+import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,9 +29,10 @@ from .scenarios.checking import check_report, print_check
 from .scenarios.decisions import VllmDecisions
 from .scenarios.drawing import draw
 from .scenarios.errors import ScenarioError
-from .scenarios.listings import gpu_table, model_table, policy_table
+from .scenarios.listings import gpu_table, known_names, model_table, policy_table
 from .scenarios.loading import load_scenario
 from .scenarios.log_comparison import first_difference
+from .scenarios.log_writing import write_log
 from .scenarios.progress import RunProgress
 from .scenarios.results import next_free
 from .scenarios.run import run_into
@@ -172,7 +175,7 @@ def decisions(
         if check_log:
             report_check(case, loaded, first_difference(loaded["log"], lines))
         elif output is not None:
-            write_lines(output, lines)
+            write_log(output, lines)
         else:
             for line in lines:
                 print(json.dumps(line, separators=(",", ":")))
@@ -213,32 +216,6 @@ def report_check(path: Path, case: dict[str, Any], difference: str | None) -> No
         raise typer.Exit(1)
 
 
-def write_lines(path: Path, lines: Any) -> None:
-    """Write JSON lines into a file that appears only when it is whole."""
-    if path.is_dir():
-        raise CaseError(f"{path}: cannot be written: it is a folder")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            for line in lines:
-                file.write(json.dumps(line, separators=(",", ":")) + "\n")
-        partial.replace(path)
-    except OSError as error:
-        raise CaseError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):  # it is gone: renamed, or never made
-            partial.unlink()
-
-
-def known_names(what: str) -> Any:
-    """What `list` shows, as JSON."""
-    if what == "models":
-        return list(specs.model_names())
-    if what == "gpus":
-        return list(specs.gpu_names())
-    return {kind: list(registry.policies(kind)) for kind in registry.KINDS}
-
-
 def say(text: str) -> None:
     """One line on stderr, however long."""
     people.print(escape(text), soft_wrap=True)
@@ -258,14 +235,22 @@ def main(arguments: list[str] | None = None) -> None:
     """The console script: errors in one line, and exit codes."""
     # A run makes millions of small objects and few cycles: looking for those as often as Python does costs a quarter.
     gc.set_threshold(50_000, 20, 100)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidied up after as Ctrl-C is
     try:
         status = app(args=arguments, prog_name="llmsim", standalone_mode=False)
         if status == INTERRUPTED:
             raise KeyboardInterrupt  # typer has turned it into a status
+        sys.stdout.flush()
     except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName) as error:
         fail(str(error))
     except ClickException as error:
         fail(str(getattr(error, "format_message", error.__str__)()))
+    except BrokenPipeError:  # whoever read has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:  # a full disk, say
+        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted; nothing was written", file=sys.stderr)
         sys.exit(INTERRUPTED)

@@ -110,6 +110,8 @@ class VllmDecisions:
                 continue
             elif not arrivals:
                 return
+            else:
+                step = arrivals[0]["arrival_step"] - 1  # nothing is said of idle steps
             step += 1
 
     def _add(self, request: Mapping[str, Any]) -> None:

@@ -66,3 +66,12 @@ def policy_table() -> Table:
             parameters = ", ".join(str(p).replace("'", "") for p in registry.parameters(policy).values())
             table.add_row(kind if index == 0 else "", name, parameters, summary)
     return table
+
+
+def known_names(what: str) -> list[str] | dict[str, list[str]]:
+    """The same names without the tables: `what` is models, gpus or policies."""
+    if what == "models":
+        return list(specs.model_names())
+    if what == "gpus":
+        return list(specs.gpu_names())
+    return {kind: list(registry.policies(kind)) for kind in registry.KINDS}

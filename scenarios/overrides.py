@@ -10,6 +10,8 @@ from .complaints import shown
 from .errors import ScenarioError
 from .yaml_reading import parse_yaml
 
+DEEPEST = 20
+
 
 def apply_overrides(raw: dict[str, Any], overrides: Iterable[str], file: Path) -> tuple[dict[str, Any], set[str]]:
     """`raw` with each override in place (a copy), and the paths that were set; raises ScenarioError.
@@ -29,6 +31,8 @@ def _parsed(override: str) -> tuple[str, object]:
     path = path.strip()
     if not equals or not all(path.split(".")):
         raise ScenarioError(f"--set {override}", None, "write --set key.path=value, as in engine.max_num_seqs=64")
+    if path.count(".") > DEEPEST:
+        raise ScenarioError(f"--set {path[:40]}…", None, f"no key of a scenario lies more than {DEEPEST} levels deep")
     return path, parse_yaml(text, f"--set {override}")
 
 

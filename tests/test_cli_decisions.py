@@ -146,3 +146,21 @@ def test_half_a_log_is_not_left_behind(tmp_path: Path, capsys: Capture) -> None:
     assert done.code == 2
     assert "request b: " in done.err
     assert os.listdir(tmp_path) == ["case.json"]
+
+
+@pytest.mark.skipif(not Path("/dev/null").is_char_device(), reason="has no /dev/null")
+def test_a_device_is_written_to_and_not_replaced(capsys: Capture) -> None:
+    case = GOLDEN / "vllm" / "edge02.json.gz"
+    assert llmsim(capsys, "decisions", case, "-o", "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+    full = llmsim(capsys, "decisions", case, "-o", "/dev/full")
+    assert (full.code, full.err) == (2, "error: /dev/full: cannot be written: No space left on device\n")
+
+
+def test_idle_steps_take_no_time_and_leave_no_line(tmp_path: Path, capsys: Capture) -> None:
+    request = {"prompt_token_ids": [1, 2, 3], "output_len": 1}
+    requests = [{"id": "a", "arrival_step": 0, **request}, {"id": "b", "arrival_step": 10**9, **request}]
+    case = tmp_path / "case.json"
+    case.write_text(json.dumps({"config": {}, "requests": requests}))
+    lines = [json.loads(line) for line in llmsim(capsys, "decisions", case).out.splitlines()]
+    assert [line["step"] for line in lines] == [0, 1, 10**9, 10**9 + 1]

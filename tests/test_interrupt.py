@@ -45,9 +45,12 @@ def wait_for_rows(process: subprocess.Popen[str], folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
-@pytest.mark.parametrize("options", [["--journal"], ["--force"]])
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [(["--journal"], signal.SIGINT), (["--force"], signal.SIGINT), (["--journal"], signal.SIGTERM)],
+)
 def test_ctrl_c_in_the_middle_of_a_run_leaves_what_was_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], sent: signal.Signals
 ) -> None:
     if "--force" in options:
         small = ["--set", "workload.requests=3"]
@@ -59,7 +62,7 @@ def test_ctrl_c_in_the_middle_of_a_run_leaves_what_was_there(
     try:
         wait_for_rows(process, tmp_path)
         assert not (tmp_path / "out").exists() or "--force" in options
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         done = finish(process)
     finally:
         process.kill()

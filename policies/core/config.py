@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from .. import registry
 from ..protocols import BatchingPolicy, ChunkSizePolicy, EvictionPolicy, PreemptionPolicy, SchedulingPolicy
 
+MAX_BLOCK_SIZE = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
@@ -39,6 +41,8 @@ class EngineConfig:
         ):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}: {getattr(self, name)} is out of range; at least {least}")
+        if self.block_size > MAX_BLOCK_SIZE:
+            raise ValueError(f"block_size: {self.block_size} is out of range; at most {MAX_BLOCK_SIZE}")
         if self.depth not in (1, 2):
             raise ValueError(f"depth: {self.depth} is out of range; 1 or 2")
         if not 0 <= self.watermark < 1:

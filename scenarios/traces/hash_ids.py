@@ -65,8 +65,12 @@ def _prompt(ids: object, length: int, block_tokens: int, path: Path, line: int) 
 
 
 def _session(value: object, path: Path, line: int) -> str | None:
-    if value is None or isinstance(value, str):
+    if isinstance(value, str):
+        if not value.isprintable():
+            raise row_error(path, line, "session", f"must be printable text, not {value!a}")
         return value
+    if value is None:
+        return None
     if type(value) is int:
         return str(value)
     raise row_error(path, line, "session", f"must be text or a whole number, not {shown(value)}")
