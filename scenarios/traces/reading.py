@@ -23,7 +23,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     a gzip that breaks off.
     """
     line, empty = 0, True
-    if path.exists() and not path.is_file():  # it is read more than once
+    if path.exists() and not (path.is_file() or path.is_dir()):  # it is read more than once
         raise ScenarioError(path, None, "the trace is not a regular file")
     try:
         with path.open("rb") as file:
