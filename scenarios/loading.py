@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,14 @@ from . import known_names
 from .complaints import complaint
 from .engine_defaults import ResolvedEngine
 from .errors import ScenarioError
-from .overrides import apply_overrides
+from .overrides import Overrides, apply_overrides
 from .preset_policies import resolve_policies
 from .schema import Scenario
 from .section import suggestion
 from .yaml_reading import read_yaml_mapping
 
 
-def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
+def load_scenario(path: str | Path, overrides: Overrides = ()) -> Scenario:
     """The scenario in the file at `path`, with `--set` overrides such as `engine.max_num_seqs=64` in place.
 
     Raises ScenarioError, one line with file, key, value and what would be right, for anything that is wrong
@@ -29,7 +29,12 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     later, before the run.
     """
     file = Path(path)
-    raw, set_paths = apply_overrides(read_yaml_mapping(file), overrides, file)
+    return overridden(read_yaml_mapping(file), overrides, file)
+
+
+def overridden(raw: dict[str, Any], overrides: Overrides, file: Path | None = None) -> Scenario:
+    """The scenario that a mapping states once the overrides are in place; `file` as for `scenario_from`."""
+    raw, set_paths = apply_overrides(raw, overrides, file)
     try:
         return scenario_from(raw, file)
     except ScenarioError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..policies.core.journal import JournalWriter
+from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
 from ..sim.latencies import Slo
@@ -36,32 +37,44 @@ def run_into(
     """
     result = ResultFolder(target, force=force)
     workload = build_workload(assembly.scenario, warn)
-    warmup_ns = round(assembly.scenario.run.warmup_s * NS_PER_S)
     with result as folder:
         recorder = Recorder(folder.path)
         log = _open_journal(folder.path, assembly) if journal else None
-        try:
-            driver = SimDriver(
-                assembly.core(),
-                SimExecutor(assembly.cost_model()),
-                workload,
-                recorder,
-                frontend=assembly.frontend(),
-                warmup_ns=warmup_ns,
-                journal=log,
-                on_progress=on_progress,
-            )
-            driver.run()
-        except StallError as error:
-            raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
-        finally:
-            recorder.close()
-            if log is not None:
-                log.close()
-        summary = summarize(recorder, facts(assembly))
+        summary = simulate(assembly, workload, recorder, log=log, on_progress=on_progress)
         folder.write_summary(summary)
         folder.write_scenario(assembly.resolved())
     return summary
+
+
+def simulate(
+    assembly: Assembly,
+    workload: Workload,
+    recorder: Recorder,
+    *,
+    log: JournalWriter | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Summary:
+    """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
+    warmup_ns = round(assembly.scenario.run.warmup_s * NS_PER_S)
+    try:
+        driver = SimDriver(
+            assembly.core(),
+            SimExecutor(assembly.cost_model()),
+            workload,
+            recorder,
+            frontend=assembly.frontend(),
+            warmup_ns=warmup_ns,
+            journal=log,
+            on_progress=on_progress,
+        )
+        driver.run()
+    except StallError as error:
+        raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
+    finally:
+        recorder.close()
+        if log is not None:
+            log.close()
+    return summarize(recorder, facts(assembly))
 
 
 def facts(assembly: Assembly) -> RunFacts:

@@ -1,0 +1,131 @@
+"""What notebooks and scripts call: `llmsim.run(scenario)` gives a result whose tables are pandas frames."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import warnings
+import weakref
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..sim.metrics import Summary
+from .assembly import assemble
+from .errors import ScenarioError
+from .loading import load_scenario, overridden
+from .overrides import Overrides
+from .run import run_into
+from .schema import Scenario
+from .yaml_reading import read_yaml_mapping
+
+TABLES = ("requests", "steps", "events", "itl")
+
+
+class Result:
+    """What a run left in its folder: the summary and, read when first asked for, its tables.
+
+    A frame's times are seconds from the start of the run (columns that end in `_s`). Its columns are the fields of
+    `RequestRecord`, `StepRecord` and `EventRecord` in `policies/core/records.py`, which say what they mean.
+    """
+
+    def __init__(self, folder: Path, summary: Summary) -> None:
+        self.folder = folder
+        self.summary = summary
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Result:
+        """A result folder that `llmsim run` or `llmsim.run` wrote. Raises ScenarioError where it is none."""
+        folder = Path(folder)
+        path = folder / "summary.json"
+        if not path.is_file():
+            raise ScenarioError(folder, None, "is not a result folder: it has no summary.json")
+        try:
+            summary = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ScenarioError(path, None, f"cannot be read: {error}") from None
+        if not isinstance(summary, dict) or not all((folder / f"{table}.parquet").is_file() for table in TABLES):
+            raise ScenarioError(folder, None, "is not the result folder of a run: tables are missing")
+        return cls(folder, summary)
+
+    @cached_property
+    def requests(self) -> pd.DataFrame:
+        """One row a request, in the order in which they ended."""
+        return self._table("requests")
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """One row a step of the engine."""
+        return self._table("steps")
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """One row a preemption or eviction: who, by whom, at which step."""
+        return self._table("events")
+
+    @cached_property
+    def itl(self) -> pd.DataFrame:
+        """The gaps between tokens, rising (`gap_s`), and how many tokens waited each (`num_tokens`)."""
+        return self._table("itl")
+
+    @cached_property
+    def scenario(self) -> dict[str, Any]:
+        """The resolved scenario: every default explicit."""
+        return read_yaml_mapping(self.folder / "scenario.yaml")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        path = self.folder / f"{name}.parquet"
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise ScenarioError(path, None, f"cannot be read: {error}") from None
+
+
+def run(
+    scenario: str | Path | dict[str, Any] | Scenario,
+    overrides: Overrides = (),
+    *,
+    output: str | Path | None = None,
+    force: bool = False,
+) -> Result:
+    """Carry a scenario out and return its result.
+
+    scenario   the path of a YAML, the mapping that one would hold, or a Scenario
+    overrides  as `--set`: `{"workload.rate": 8}` or `["workload.rate=8"]`
+    output     the result folder; where left out, a temporary one that goes with the Result
+    force      replace `output` if it is there
+
+    Raises ScenarioError, one line, for whatever is wrong with the scenario; what is merely odd is a warning.
+    """
+    assembly = assemble(as_scenario(scenario, overrides))
+    temporary = Path(tempfile.mkdtemp(prefix="llmsim-")) if output is None else None
+    target = temporary / "result" if temporary else Path(str(output))
+    try:
+        result = Result(target, run_into(assembly, target, force=force, warn=_warn))
+    except BaseException:
+        _remove(temporary)
+        raise
+    weakref.finalize(result, _remove, temporary)
+    return result
+
+
+def as_scenario(scenario: str | Path | dict[str, Any] | Scenario, overrides: Overrides = ()) -> Scenario:
+    """The scenario that is meant, with overrides in place."""
+    if isinstance(scenario, Scenario):
+        stated = scenario.model_dump(mode="json", exclude_unset=True)
+        return overridden(stated, overrides, scenario.source)
+    if isinstance(scenario, dict):
+        return overridden(scenario, overrides)
+    return load_scenario(scenario, overrides)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
+
+
+def _remove(folder: Path | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
