@@ -2,6 +2,7 @@
 
 result = llmsim.run("scenarios/agent.yaml", {"workload.rate": 8})
 result.summary["ttft_s"]["p99"], result.requests, result.steps
+    frame = llmsim.sweep("scenarios/agent.yaml", {"workload.rate": [4, 8, 12]}, seeds=3)
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .scenarios.api import Result, run
+    from .scenarios.api import Result, run, sweep
 
-__all__ = ["Result", "__version__", "run"]
+__all__ = ["Result", "__version__", "run", "sweep"]
 
 __version__ = "0.1.0"
 
-_API = ("Result", "run")
+_API = ("Result", "run", "sweep")
 
 
 def __getattr__(name: str) -> object:

@@ -33,11 +33,16 @@ from .scenarios.listings import gpu_table, known_names, model_table, policy_tabl
 from .scenarios.loading import load_scenario
 from .scenarios.log_comparison import first_difference
 from .scenarios.log_writing import write_log
-from .scenarios.progress import RunProgress
+from .scenarios.progress import RunProgress, StudyProgress
 from .scenarios.results import next_free
 from .scenarios.run import run_into
 from .scenarios.schema import json_schema
+from .scenarios.studies.grid import parse_vary
+from .scenarios.studies.parallel import GC_THRESHOLDS
+from .scenarios.studies.sweep import Sweep, SweepInterrupted
+from .scenarios.studies.sweep_table import json_rows, sweep_table
 from .scenarios.tables import print_summary
+from .scenarios.yaml_reading import read_yaml_mapping
 
 app = typer.Typer(
     name="llmsim",
@@ -57,6 +62,7 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a key: engine.max_num_seqs=64. May be given again.", metavar="KEY=VALUE"),
 ]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; one a core where left out.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
@@ -96,6 +102,38 @@ def run(
     say(f"results in {target}")
     if as_json:
         print_json(summary)
+
+
+@app.command()
+def sweep(
+    scenario: ScenarioPath,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The sweep's folder.", show_default=False)],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", help="A key and its values: workload.rate=4,8. May be given again.", metavar="KEY=A,B"),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each setting, with seeds from run.seed on.")] = 1,
+    jobs: Jobs = None,
+    overrides: Overrides = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario under every combination of values, on all cores, into one table: OUTPUT/sweep.parquet.
+
+    What is finished is kept: the same command goes on where a sweep was stopped, and more values or seeds add to it.
+
+    Example: llmsim sweep scenarios/agent.yaml --vary policies.chunk_size.tokens=512,2048 --seeds 3 -o sweeps/chunk
+    """
+    values = parse_vary(vary or [])
+    raw = read_yaml_mapping(scenario)
+    study = Sweep(raw, scenario, values, num_seeds=seeds, folder=output, overrides=overrides or [], warn=warn)
+    if study.num_known:
+        say(f"{study.num_known:,} of {len(study.points):,} runs are known from before")
+    with StudyProgress(people, len(study.points), study.num_known) as progress:
+        frame = study.run(jobs, progress.advance)
+    people.print(sweep_table(frame, list(values)))
+    say(f"{len(frame):,} rows in {study.folder.table}")
+    if as_json:
+        print_json({"path": str(study.folder.table), "num_known": study.num_known, "rows": json_rows(frame)})
 
 
 @app.command()
@@ -233,8 +271,7 @@ def print_json(value: Any) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The console script: errors in one line, and exit codes."""
-    # A run makes millions of small objects and few cycles: looking for those as often as Python does costs a quarter.
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(*GC_THRESHOLDS)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidied up after as Ctrl-C is
     try:
@@ -246,6 +283,9 @@ def main(arguments: list[str] | None = None) -> None:
         fail(str(error))
     except ClickException as error:
         fail(str(getattr(error, "format_message", error.__str__)()))
+    except SweepInterrupted as interrupted:
+        print(interrupted, file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:  # whoever read has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -16,10 +16,12 @@ import pandas as pd
 from ..sim.metrics import Summary
 from .assembly import assemble
 from .errors import ScenarioError
-from .loading import load_scenario, overridden
+from .loading import overridden
 from .overrides import Overrides
 from .run import run_into
 from .schema import Scenario
+from .studies.grid import Vary
+from .studies.sweep import Sweep
 from .yaml_reading import read_yaml_mapping
 
 TABLES = ("requests", "steps", "events", "itl")
@@ -100,7 +102,8 @@ def run(
 
     Raises ScenarioError, one line, for whatever is wrong with the scenario; what is merely odd is a warning.
     """
-    assembly = assemble(as_scenario(scenario, overrides))
+    raw, file = _stated(scenario)
+    assembly = assemble(overridden(raw, overrides, file))
     temporary = Path(tempfile.mkdtemp(prefix="llmsim-")) if output is None else None
     target = temporary / "result" if temporary else Path(str(output))
     try:
@@ -112,14 +115,44 @@ def run(
     return result
 
 
-def as_scenario(scenario: str | Path | dict[str, Any] | Scenario, overrides: Overrides = ()) -> Scenario:
-    """The scenario that is meant, with overrides in place."""
+def sweep(
+    scenario: str | Path | dict[str, Any] | Scenario,
+    vary: Vary,
+    *,
+    seeds: int = 1,
+    overrides: Overrides = (),
+    output: str | Path | None = None,
+    jobs: int | None = None,
+) -> pd.DataFrame:
+    """Carry a scenario out for every combination of values and every seed, on all cores; one row a run.
+
+    vary    the values that each key takes: `{"policies.chunk_size.tokens": [512, 2048]}`
+    seeds   how many, counted from the scenario's `run.seed`
+    output  the sweep's folder, in which finished runs are found again; where left out, nothing is kept
+    jobs    processes; None is one a core
+
+    Columns are the varied keys, `seed`, and the summary's figures by their path: `ttft_s.p99`. Raises ScenarioError
+    before anything has run where one of the points is wrong.
+    """
+    if seeds < 1:
+        raise ScenarioError(None, "seeds", f"{seeds} is out of range: must be at least 1")
+    raw, file = _stated(scenario)
+    temporary = Path(tempfile.mkdtemp(prefix="llmsim-")) if output is None else None
+    folder = temporary or Path(str(output))
+    try:
+        study = Sweep(raw, file, vary, num_seeds=seeds, folder=folder, overrides=overrides, warn=_warn)
+        return study.run(jobs)
+    finally:
+        _remove(temporary)
+
+
+def _stated(scenario: str | Path | dict[str, Any] | Scenario) -> tuple[dict[str, Any], Path | None]:
+    """The mapping that a scenario's YAML holds, and the file."""
     if isinstance(scenario, Scenario):
-        stated = scenario.model_dump(mode="json", exclude_unset=True)
-        return overridden(stated, overrides, scenario.source)
+        return scenario.model_dump(mode="json", exclude_unset=True), scenario.source
     if isinstance(scenario, dict):
-        return overridden(scenario, overrides)
-    return load_scenario(scenario, overrides)
+        return scenario, None
+    return read_yaml_mapping(Path(scenario)), Path(scenario)
 
 
 def _warn(text: str) -> None:

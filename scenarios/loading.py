@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,8 @@ def overridden(raw: dict[str, Any], overrides: Overrides, file: Path | None = No
     except ScenarioError as error:
         if not any(f"{error.where}.".startswith(f"{path}.") for path in set_paths):
             raise
-        raise ScenarioError(file, error.where, f"{error.message} (given by --set)") from None
+        given = "an override" if isinstance(overrides, Mapping) else "--set"
+        raise ScenarioError(file, error.where, f"{error.message} (given by {given})") from None
 
 
 def scenario_from(raw: dict[str, Any], file: Path | None = None) -> Scenario:

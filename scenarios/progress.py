@@ -44,3 +44,25 @@ class RunProgress:
             self._task = self._progress.add_task("", total=self._total)
         assert self._task is not None
         self._progress.update(self._task, completed=num_ended, description=f"{now_ns / 1e9:,.0f} s simulated")
+
+
+class StudyProgress:
+    """A context whose `advance` draws how many runs of a study are done, on a terminal only."""
+
+    def __init__(self, console: Console, total: int, done: int = 0) -> None:
+        columns = (TextColumn("{task.completed:,} of {task.total:,} runs"), BarColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._progress.add_task("", total=total, completed=done)
+
+    def __enter__(self) -> StudyProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def advance(self) -> None:
+        """One more run is done."""
+        self._progress.advance(self._task)
