@@ -39,6 +39,7 @@ from .scenarios.run import run_into
 from .scenarios.schema import json_schema
 from .scenarios.studies.grid import parse_vary
 from .scenarios.studies.parallel import GC_THRESHOLDS
+from .scenarios.studies.replications import replicate, replications_table, with_seeds
 from .scenarios.studies.sweep import Sweep, SweepInterrupted
 from .scenarios.studies.sweep_table import json_rows, sweep_table
 from .scenarios.tables import print_summary
@@ -88,14 +89,28 @@ def run(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the result folder if it is there.")] = False,
     journal: Annotated[bool, typer.Option("--journal", help="Write journal.jsonl.gz, for `llmsim replay`.")] = False,
+    replications: Annotated[int, typer.Option(min=1, help="Runs, with seeds from run.seed on, and their means.")] = 1,
+    jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario, print what the engine did, write a result folder.
 
     Example: llmsim run scenarios/agent.yaml --set workload.rate=8 -o results/agent-8rps
     """
-    assembly = assemble(load_scenario(scenario, overrides or []))
+    loaded = load_scenario(scenario, overrides or [])
+    assembly = assemble(loaded)
     target = output or next_free(assembly.scenario.name)
+    if replications > 1:
+        assemblies = [assemble(seeded) for seeded in with_seeds(loaded, replications)]
+        with StudyProgress(people, replications) as study:
+            whole = replicate(
+                assemblies, target, force=force, journal=journal, jobs=jobs, warn=warn, on_run=study.advance
+            )
+        people.print(replications_table(whole))
+        say(f"results in {target}")
+        if as_json:
+            print_json(whole)
+        return
     with RunProgress(people, assembly.scenario) as progress:
         summary = run_into(assembly, target, force=force, journal=journal, warn=warn, on_progress=progress.update)
     print_summary(summary, people)

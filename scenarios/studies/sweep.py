@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Sweep:
         self.vary = vary
         self.points = grid(vary, first.run.seed, num_seeds)
         self._assemblies = [assemble(overridden(stated, point.overrides(), file)) for point in self.points]
-        traces = _check_traffic(self._assemblies, warn)
+        traces = check_traffic(self._assemblies, warn)
         self._digests = [_digest(assembly, traces) for assembly in self._assemblies]
         self.folder = SweepFolder(folder)
         self.folder.claim(stated, vary.keys(), __version__)
@@ -103,7 +103,7 @@ def _carry_out(task: _Task) -> None:
     write_point(task.path, measure(task.assembly))
 
 
-def _check_traffic(assemblies: list[Assembly], warn: Callable[[str], None]) -> dict[str, str]:
+def check_traffic(assemblies: Sequence[Assembly], warn: Callable[[str], None]) -> dict[str, str]:
     """Read every trace through before anything runs; the digests of their files, by the path as given."""
     digests: dict[str, str] = {}
     seen = set()
