@@ -37,6 +37,8 @@ from .scenarios.progress import RunProgress, StudyProgress
 from .scenarios.results import next_free
 from .scenarios.run import run_into
 from .scenarios.schema import json_schema
+from .scenarios.studies.compare import compare_folders
+from .scenarios.studies.comparison_table import comparison_tables
 from .scenarios.studies.grid import parse_vary
 from .scenarios.studies.parallel import GC_THRESHOLDS
 from .scenarios.studies.replications import replicate, replications_table, with_seeds
@@ -149,6 +151,22 @@ def sweep(
     say(f"{len(frame):,} rows in {study.folder.table}")
     if as_json:
         print_json({"path": str(study.folder.table), "num_known": study.num_known, "rows": json_rows(frame)})
+
+
+@app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(help="A result folder.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another one, of the same traffic.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two results of the same traffic request by request: by how much B is later than A, and how sure that is.
+
+    Example: llmsim compare results/agent-001 results/agent-002
+    """
+    comparison = compare_folders(a, b)
+    people.print(comparison_tables(comparison))
+    if as_json:
+        print_json(comparison)
 
 
 @app.command()

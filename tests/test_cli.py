@@ -176,7 +176,9 @@ def test_shipped_scenarios_are_right_and_those_without_a_trace_run(tmp_path: Pat
     assert llmsim(capsys, "run", path, "-o", tmp_path / "out", *settings, *limit).code == 0
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "check", "list", "schema", "plot", "decisions", "replay"])
+@pytest.mark.parametrize(
+    "command", ["run", "sweep", "compare", "check", "list", "schema", "plot", "decisions", "replay"]
+)
 def test_the_help_of_every_command_has_an_example(capsys: Capture, command: str) -> None:
     done = llmsim(capsys, command, "--help")
     assert (done.code, done.err) == (0, "")
