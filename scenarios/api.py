@@ -30,8 +30,7 @@ TABLES = ("requests", "steps", "events", "itl")
 class Result:
     """What a run left in its folder: the summary and, read when first asked for, its tables.
 
-    A frame's times are seconds from the start of the run (columns that end in `_s`). Its columns are the fields of
-    `RequestRecord`, `StepRecord` and `EventRecord` in `policies/core/records.py`, which say what they mean.
+    docs/results.md says what every figure and column is; times are seconds from the start of the run.
     """
 
     def __init__(self, folder: Path, summary: Summary) -> None:

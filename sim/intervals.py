@@ -30,17 +30,27 @@ def intervals(in_order: Floats) -> dict[str, Interval | None]:
 
 
 def batch_interval(in_order: Floats, statistic: Callable[[Floats], float]) -> Interval | None:
-    """The statistic of all, give or take what its values in 20 batches in a row say; None below 200 values.
+    """The statistic of all give or take `half_width`; None below 200 values.
+
+    No latency is negative, so the interval begins at 0 at the least.
+    """
+    width = half_width(in_order, statistic)
+    if width is None:
+        return None
+    whole = statistic(in_order)
+    return [max(0.0, whole - width), whole + width]
+
+
+def half_width(in_order: Floats, statistic: Callable[[Floats], float]) -> float | None:
+    """How far off the statistic may be, as its values in 20 batches in a row say; None below 200 values.
 
     Neighbouring requests share a queue, so their latencies are no independent draws; batches in a row nearly
     are. Deviations are taken from the statistic of all, not from the batches' mean, since a percentile of a
-    small batch is biased (sectioning: Asmussen and Glynn, Stochastic Simulation, 2007, chapter III). No latency is
-    negative, so the interval begins at 0 at the least.
+    small batch is biased (sectioning: Asmussen and Glynn, Stochastic Simulation, 2007, chapter III).
     """
     if len(in_order) < NUM_BATCHES * MIN_BATCH:
         return None
     whole = statistic(in_order)
     parts = np.array([statistic(batch) for batch in np.array_split(in_order, NUM_BATCHES)])
     variance = float(np.sum((parts - whole) ** 2)) / (NUM_BATCHES - 1)
-    half_width = STUDENT_T * math.sqrt(variance / NUM_BATCHES)
-    return [max(0.0, whole - half_width), whole + half_width]
+    return STUDENT_T * math.sqrt(variance / NUM_BATCHES)

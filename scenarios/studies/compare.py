@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...sim.columns import Floats
-from ...sim.intervals import batch_interval
+from ...sim.intervals import half_width
 from ...sim.percentiles import distribution
 from ..api import Result
 from ..errors import ScenarioError
@@ -98,12 +98,13 @@ def _differences(pairs: pd.DataFrame, name: str) -> dict[str, Any]:
     both = pairs[[f"{name}_a", f"{name}_b"]].dropna()
     before, after = both.to_numpy(dtype=np.float64).T
     difference = after - before
+    width = half_width(difference, _mean)
     return {
         "a": distribution(before),
         "b": distribution(after),
         "difference": {
             **distribution(difference),
-            "mean_interval_95": batch_interval(difference, _mean),
+            "mean_interval_95": None if width is None else [_mean(difference) - width, _mean(difference) + width],
             "share_lower": float(np.mean(difference < 0)) if len(difference) else None,
             "share_higher": float(np.mean(difference > 0)) if len(difference) else None,
         },

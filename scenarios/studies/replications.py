@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
-from ...sim.metrics import Summary
+from ...sim.metrics import Summary, headline
 from ...sim.plots import duration_text
 from ...sim.student_t import mean_interval
 from ..assembly import Assembly
@@ -24,8 +25,11 @@ from .grid import SEED
 from .parallel import in_parallel
 from .sweep import check_traffic
 
-NOT_FIGURES = ("seed", "usable_blocks", "memory.", INTERVALS)
+NOT_FIGURES = ("seed", "tensor_parallel", "departures.", "usable_blocks", "memory.", INTERVALS)
 """What is the same in every run by definition, or says how sure one run is."""
+
+FACTS = ("scenario", "version", "preset", "model", "gpu", "tensor_parallel", "departures")
+"""What is the same in every run and says what ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,10 @@ def over_replications(summaries: Sequence[Summary]) -> Summary:
     rows = [flat(summary) for summary in summaries]
     first = summaries[0]
     return {
-        **{key: first[key] for key in ("scenario", "version", "preset")},
+        **{
+            key: first[key]
+            for key in ("scenario", "version", "preset", "model", "gpu", "tensor_parallel", "departures")
+        },
         "seeds": [summary["seed"] for summary in summaries],
         "num_overloaded": sum(bool(summary["overloaded"]) for summary in summaries),
         "figures": {
@@ -101,9 +108,8 @@ def _numbers(rows: Sequence[Mapping[str, Scalar]], path: str) -> list[float]:
 
 def replications_table(summary: Summary) -> Table:
     """Latencies and rates, each with the half-width of its interval."""
-    preset = f" on {summary['preset']}" if summary["preset"] else ""
-    title = f"{summary['scenario']}{preset}: means of {len(summary['seeds'])} runs, ± 95 % intervals"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    title = f"{headline(summary)}\nmeans of {len(summary['seeds'])} runs, ± 95 % intervals"
+    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("", "mean", "±", "P50", "±", "P99", "±"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for name, key in LATENCIES:

@@ -89,9 +89,9 @@ class Sweep:
         """One row a point: the varied keys, the seed, every figure of the summary."""
         keys = {key: column([point.values[key] for point in self.points]) for key in self.vary}
         summaries = [self.folder.summary(digest) for digest in self._digests]
-        figures = pd.DataFrame([flat(summary) for summary in summaries if summary is not None])
-        seeds = {"seed": [point.seed for point in self.points]}
-        return pd.concat([pd.DataFrame({**keys, **seeds}), figures.drop(columns="seed")], axis=1)
+        figures = pd.DataFrame([flat({**summary, "departures": {}}) for summary in summaries if summary is not None])
+        settings = pd.DataFrame({**keys, "seed": [point.seed for point in self.points]})
+        return pd.concat([settings, figures.drop(columns=settings.columns, errors="ignore")], axis=1)
 
 
 def measure(assembly: Assembly) -> Summary:

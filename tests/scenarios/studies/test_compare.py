@@ -70,6 +70,8 @@ def test_pairs_find_a_difference_that_the_requests_own_spread_hides(tmp_path: Pa
     low, high = answer["difference"]["mean_interval_95"]
     assert (low, high) == pytest.approx((0.003, 0.003), rel=1e-6)
     assert answer["a"]["p99"] - answer["a"]["p50"] > 0.03
+    back = llmsim(capsys, "compare", b, a, "--json").json()["ttft_s"]
+    assert back["difference"]["mean_interval_95"] == pytest.approx([-0.003, -0.003], rel=1e-6)
 
 
 def test_what_clients_ask_for_may_differ_and_is_shown(tmp_path: Path, capsys: Capture) -> None:

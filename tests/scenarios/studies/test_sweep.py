@@ -35,7 +35,8 @@ def test_every_row_is_the_summary_of_a_single_run(tmp_path: Path) -> None:
     for _, row in frame.iterrows():
         tokens, seed = int(row["policies.chunk_size.tokens"]), int(row["seed"])
         alone = llmsim.run(RAW, {"policies.chunk_size.tokens": tokens, "run.seed": seed}).summary
-        want = {key: value for key, value in flat(alone).items() if value is not None}
+        figures = flat({**alone, "departures": {}})
+        want = {key: value for key, value in figures.items() if value is not None}
         assert {key: row[key] for key in want} == want
         assert row.drop(["policies.chunk_size.tokens"]).dropna().keys().sort_values().tolist() == sorted(want)
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "s" / "sweep.parquet"), frame)
@@ -90,6 +91,15 @@ def test_points_that_are_the_same_run_are_run_once(tmp_path: Path, monkeypatch: 
     assert len(frame) == 2
     assert len(os.listdir(tmp_path / "s" / "points")) == 1
     assert frame["policies.chunk_size"].tolist() == ["null", '{"name": "unlimited"}']
+
+
+def test_whole_policies_and_models_can_be_varied(tmp_path: Path) -> None:
+    policies = [{"name": "fixed", "tokens": 64}, {"name": "threshold", "tokens": 100}, {"name": "unlimited"}]
+    frame = swept(tmp_path / "s", {"policies.chunk_size": policies, "model": ["tiny"]}, seeds=1)
+    assert frame["model"].tolist() == ["tiny"] * 3
+    assert frame["policies.chunk_size"].tolist()[2] == '{"name": "unlimited"}'
+    assert frame["ttft_s.p99"].nunique() == 3
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "s" / "sweep.parquet"), frame)
 
 
 def test_a_changed_scenario_is_refused_in_its_folder(tmp_path: Path) -> None:
