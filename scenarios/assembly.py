@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..policies.core import specs
@@ -50,6 +50,18 @@ class Assembly:
             ingress_ns=round((front.network_s / 2 + front.tokenize_s) * NS_PER_S),
             egress_ns=round((front.network_s / 2 + front.detokenize_s) * NS_PER_S),
         )
+
+    @property
+    def warmup_ns(self) -> int:
+        """When measuring begins; an automatic warm-up must have been found before."""
+        warmup_s = self.scenario.run.warmup_s
+        assert warmup_s != "auto", "warmup.settled comes first"
+        return round(warmup_s * NS_PER_S)
+
+    def with_warmup(self, warmup_s: float) -> Assembly:
+        """The same with this warm-up."""
+        run = self.scenario.run.model_copy(update={"warmup_s": warmup_s})
+        return replace(self, scenario=self.scenario.model_copy(update={"run": run}))
 
     def memory(self) -> dict[str, int]:
         """The memory budget as it stands in a summary."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from .. import __version__
 from ..policies.core.journal import JournalWriter
+from ..policies.core.records import Status
 from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
-from ..sim.latencies import Slo
+from ..sim.latencies import Latencies, Slo
 from ..sim.metrics import RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
+from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
 from .preset_policies import departures
@@ -38,6 +42,7 @@ def run_into(
     """
     result = ResultFolder(target, force=force)
     workload = build_workload(assembly.scenario, warn)
+    assembly = settled(assembly, warn)
     with result as folder:
         recorder = Recorder(folder.path)
         log = _open_journal(folder.path, assembly) if journal else None
@@ -56,7 +61,6 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
-    warmup_ns = round(assembly.scenario.run.warmup_s * NS_PER_S)
     try:
         driver = SimDriver(
             assembly.core(),
@@ -64,7 +68,7 @@ def simulate(
             workload,
             recorder,
             frontend=assembly.frontend(),
-            warmup_ns=warmup_ns,
+            warmup_ns=assembly.warmup_ns,
             journal=log,
             on_progress=on_progress,
         )
@@ -76,6 +80,21 @@ def simulate(
         if log is not None:
             log.close()
     return summarize(recorder, facts(assembly))
+
+
+def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
+    """The assembly with a warm-up in seconds: `auto` is found by MSER-5 on the TTFTs of a run that keeps nothing."""
+    if assembly.scenario.run.warmup_s != "auto":
+        return assembly
+    pilot, recorder = assembly.with_warmup(0.0), Recorder()
+    simulate(pilot, build_workload(pilot.scenario, lambda _: None), recorder)
+    requests = recorder.requests()
+    finished = requests.where(requests.having(Status.FINISHED))
+    order = np.argsort(finished.sent_ns, kind="stable")
+    cut = mser5(Latencies(finished).ttft_s[order])
+    if cut is None:
+        warn("run.warmup_s: the run is too short to find its warm-up, or never settles: nothing is cut")
+    return assembly.with_warmup(float(finished.sent_ns[order][cut]) / NS_PER_S if cut else 0.0)
 
 
 def facts(assembly: Assembly) -> RunFacts:
@@ -92,7 +111,7 @@ def facts(assembly: Assembly) -> RunFacts:
         gpu=scenario.hardware.gpu,
         tensor_parallel=scenario.hardware.tensor_parallel,
         departures=departures(scenario),
-        warmup_ns=round(scenario.run.warmup_s * NS_PER_S),
+        warmup_ns=assembly.warmup_ns,
         slo=Slo(**scenario.slo.model_dump()),
     )
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import ConfigDict, Discriminator, Field, PrivateAttr, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from .schema_engine import Engine
@@ -76,12 +76,22 @@ class Frontend(Section):
     detokenize_s: Seconds = 0.0
 
 
+def _warmup_tag(value: object) -> str:
+    return "<auto>" if isinstance(value, str) else "<seconds>"
+
+
+Warmup = Annotated[
+    Annotated[Seconds, Tag("<seconds>")] | Annotated[Literal["auto"], Tag("<auto>")], Discriminator(_warmup_tag)
+]
+
+
 class RunSettings(Section):
     """How the run is carried out."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     cache: Literal["cold"] = "cold"
-    warmup_s: Seconds = 0.0
+    warmup_s: Warmup = 0.0
+    """Requests sent before it are not measured; `auto` finds it by a run of its own (MSER-5 on the TTFTs)."""
 
 
 class Scenario(Section):

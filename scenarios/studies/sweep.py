@@ -21,7 +21,7 @@ from ...sim.recorder import Recorder
 from ..assembly import Assembly, assemble
 from ..loading import overridden
 from ..overrides import Overrides, apply_overrides
-from ..run import simulate
+from ..run import settled, simulate
 from ..schema_workload import TraceSettings
 from ..workloads.building import build_workload
 from .flattening import flat
@@ -96,6 +96,7 @@ class Sweep:
 
 def measure(assembly: Assembly) -> Summary:
     """The summary of a run that leaves no folder; what is odd about the traffic has been said before."""
+    assembly = settled(assembly, lambda _: None)
     return simulate(assembly, build_workload(assembly.scenario, lambda _: None), Recorder())
 
 
