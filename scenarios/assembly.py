@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
 from .loading import resolved
+from .model_reading import read_model
 from .preset_policies import PolicySpecs, resolve_policies
 from .schema import Scenario
 
@@ -60,9 +62,12 @@ class Assembly:
         return resolved(self.scenario, self.engine)
 
 
-def assemble(scenario: Scenario) -> Assembly:
-    """Resolve a scenario. Raises ScenarioError where the parts do not go together: a model that does not fit, say."""
-    model, gpu = specs.model(scenario.model), specs.gpu(scenario.hardware.gpu)
+def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> Assembly:
+    """Resolve a scenario. Raises ScenarioError where the parts do not go together: a model that does not fit, say.
+
+    `warn` gets sentences for people: what was found odd and what was done about it.
+    """
+    model, gpu = read_model(scenario, warn or _unheard), specs.gpu(scenario.hardware.gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings)
     budget = _budget(scenario, engine, model, gpu)
     config = EngineConfig(
@@ -78,6 +83,10 @@ def assemble(scenario: Scenario) -> Assembly:
         watermark=engine.watermark,
     )
     return Assembly(scenario, engine, resolve_policies(scenario), model, gpu, budget, config)
+
+
+def _unheard(_: str) -> None:
+    """Where nobody listens."""
 
 
 def _budget(scenario: Scenario, engine: ResolvedEngine, model: ModelSpec, gpu: GpuSpec) -> MemoryBudget:

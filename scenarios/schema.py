@@ -90,7 +90,7 @@ class Scenario(Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     """Names the results folder: letters, digits, dot, dash, underscore."""
     model: Annotated[str, Field(min_length=1)]
-    """A name that `llmsim list models` shows."""
+    """A name that `llmsim list models` shows, or the path of a Hugging Face config.json."""
     hardware: Hardware
     engine: Engine = Engine()
     policies: Policies = Policies()

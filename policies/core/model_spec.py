@@ -30,6 +30,8 @@ class ModelSpec:
     """lm_head shares the embedding's weights."""
     attention_bias: bool = False
     """Q, K and V have a bias."""
+    output_bias: bool = False
+    """Attention's output projection has one."""
     qk_norm: bool = False
     """Q and K are normalised head by head."""
 
@@ -101,6 +103,7 @@ class ModelSpec:
 
     def _layer_other(self, tensor_parallel: int) -> int:
         bias = self.qkv_width(tensor_parallel) if self.attention_bias else 0
+        bias += self.hidden_size if self.output_bias else 0
         return 2 * self.hidden_size + bias + (2 * self.head_dim if self.qk_norm else 0)
 
     def _outer(self, tensor_parallel: int) -> int:

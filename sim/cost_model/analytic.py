@@ -6,7 +6,7 @@ one by one, to the nanosecond.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,18 +86,19 @@ class AnalyticCostModel:
         it. Equal, to the nanosecond, to asking for each step alone.
         """
         assert num_decodes > 0, f"a stretch of {num_decodes} decodes"
-        context = context_tokens + num_decodes * np.arange(num_steps, dtype=np.int64)
         lines = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         steepest = max(lines.reading_slope, lines.multiplying_slope)
-        assert lines.reading + (context_tokens + num_decodes * num_steps) * steepest < 2**63, "beyond int64"
+        longest = max(lines[0], lines[2]) + (context_tokens + num_decodes * num_steps) * steepest
+        dtype: type = np.int64 if longest < 2**63 else object  # Python's integers where a step takes half a minute
+        context: NDArray[Any] = context_tokens + num_decodes * np.arange(num_steps, dtype=dtype)
         read = lines.reading + context * lines.reading_slope
         multiply = lines.multiplying + context * lines.multiplying_slope
         host_ns = self._host_step_ns + num_decodes * self._host_request_ns
         return StretchCost(
-            np.maximum(read, multiply) >> TICK_BITS,
+            _nanoseconds(np.maximum(read, multiply)),
             np.full(num_steps, host_ns, dtype=np.int64),
-            (lines.compute + context * lines.compute_slope) >> TICK_BITS,
-            (lines.memory + context * lines.memory_slope) >> TICK_BITS,
+            _nanoseconds(lines.compute + context * lines.compute_slope),
+            _nanoseconds(lines.memory + context * lines.memory_slope),
         )
 
     def _mixed_cost(self, shape: StepShape) -> StepCost:
@@ -136,3 +137,7 @@ class AnalyticCostModel:
         kernels = self.transformer.row_kernels(num_rows)
         ticks = self._rows[num_rows] = kernel_ticks(kernels, self.roofline)
         return ticks
+
+
+def _nanoseconds(ticks: NDArray[Any]) -> NDArray[np.int64]:
+    return (ticks >> TICK_BITS).astype(np.int64, copy=False)

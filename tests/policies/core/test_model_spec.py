@@ -5,44 +5,27 @@ import dataclasses
 import pytest
 
 from llmsim.policies.core import specs
-from llmsim.policies.core.model_spec import ModelSpec
 
 LLAMA = specs.model("llama-3.1-8b")
-QWEN25_7B = ModelSpec(
-    name="qwen2.5-7b",
-    num_layers=28,
-    hidden_size=3584,
-    intermediate_size=18944,
-    num_heads=28,
-    num_kv_heads=4,
-    head_dim=128,
-    vocab_size=152064,
-    max_position_embeddings=32768,
-    attention_bias=True,
-)
-QWEN3_06B = ModelSpec(
-    name="qwen3-0.6b",
-    num_layers=28,
-    hidden_size=1024,
-    intermediate_size=3072,
-    num_heads=16,
-    num_kv_heads=8,
-    head_dim=128,
-    vocab_size=151936,
-    max_position_embeddings=40960,
-    tied_embeddings=True,
-    qk_norm=True,
-)
+PUBLISHED = {
+    "llama-3.1-8b": 8_030_261_248,
+    "llama-3.1-70b": 70_553_706_496,
+    "llama-3.2-1b": 1_235_814_400,
+    "mistral-7b": 7_248_023_552,
+    "qwen2.5-7b": 7_615_616_512,
+    "qwen3-0.6b": 596_049_920,
+    "qwen3-8b": 8_190_735_360,
+    "qwen3-14b": 14_768_307_200,
+    "qwen3-32b": 32_762_123_264,
+}
+"""Parameters that Hugging Face counts in the checkpoints; tied embeddings once."""
 
 
-@pytest.mark.parametrize(
-    ("model", "published"),
-    [(LLAMA, 8_030_261_248), (QWEN25_7B, 7_615_616_512), (QWEN3_06B, 596_049_920)],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_parameters_are_those_of_the_published_checkpoint(model, published):
-    assert model.num_parameters == published
-    assert model.weight_bytes() == 2 * published
+@pytest.mark.parametrize("name", [name for name in specs.model_names() if name != "tiny"])
+def test_parameters_are_those_of_the_published_checkpoint(name):
+    model = specs.model(name)
+    assert model.num_parameters == PUBLISHED[name]
+    assert model.weight_bytes() == 2 * PUBLISHED[name]
 
 
 def test_kv_of_a_llama_token_is_128_kib_in_bf16():

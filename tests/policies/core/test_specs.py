@@ -12,17 +12,20 @@ def test_every_model_and_gpu_carries_the_name_of_its_file():
 
 
 def test_the_catalog_holds_the_promised_names_in_order():
-    assert specs.model_names() == ["llama-3.1-8b", "tiny"]
+    assert specs.model_names() == [
+        *("llama-3.1-70b", "llama-3.1-8b", "llama-3.2-1b", "mistral-7b"),
+        *("qwen2.5-7b", "qwen3-0.6b", "qwen3-14b", "qwen3-32b", "qwen3-8b", "tiny"),
+    ]
     assert specs.gpu_names() == ["a100-80g", "h100-sxm", "h200-sxm"]
 
 
 def test_an_unknown_name_is_answered_with_the_choices():
     with pytest.raises(specs.UnknownName) as model_error:
         specs.model("lama")
-    assert str(model_error.value) == "model 'lama' is unknown; choose llama-3.1-8b, tiny"
+    assert str(model_error.value) == f"model 'lama' is unknown; choose {', '.join(specs.model_names())}"
     with pytest.raises(specs.UnknownName) as gpu_error:
         specs.gpu("../gpus/h100-sxm")
-    assert str(gpu_error.value).endswith("choose a100-80g, h100-sxm, h200-sxm")
+    assert str(gpu_error.value).endswith(f"choose {', '.join(specs.gpu_names())}")
 
 
 def test_a_data_sheet_is_read_in_si_units():

@@ -171,3 +171,13 @@ def test_a_model_and_gpus_that_do_not_go_together_are_refused_at_once():
     alone = dataclasses.replace(specs.gpu("h100-sxm"), interconnect_bytes_per_s=None)
     with pytest.raises(ValueError, match="no link to other GPUs"):
         AnalyticCostModel(LLAMA, alone, tensor_parallel=2)
+
+
+def test_a_stretch_of_steps_of_minutes_is_exact_too():
+    slowest = dataclasses.replace(SLOW_GPU, bf16_flop_per_s=2e10)
+    cost_model = AnalyticCostModel(LLAMA, slowest)
+    stretch = cost_model.decode_stretch(512, 512_000, 1000, 2)
+    assert stretch.device_ns[0] > 60 * 10**9
+    assert stretch.device_ns.tolist() == [
+        cost_model.step_cost(StepShape((), 512, context, 1000, 512, 0)).device_ns for context in (512_000, 512_512)
+    ]
