@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..policies.core import specs
 from ..policies.core.config import EngineConfig, Policies
 from ..policies.core.engine import EngineCore
 from ..policies.core.gpu_spec import GpuSpec
@@ -16,6 +15,7 @@ from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
+from .gpu_reading import read_gpu
 from .loading import resolved
 from .model_reading import read_model
 from .preset_policies import PolicySpecs, resolve_policies
@@ -67,8 +67,9 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
 
     `warn` gets sentences for people: what was found odd and what was done about it.
     """
-    model, gpu = read_model(scenario, warn or _unheard), specs.gpu(scenario.hardware.gpu)
-    engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings)
+    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard)
+    _check_link(scenario, gpu)
+    engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
     budget = _budget(scenario, engine, model, gpu)
     config = EngineConfig(
         num_blocks=budget.num_blocks,
@@ -83,6 +84,12 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         watermark=engine.watermark,
     )
     return Assembly(scenario, engine, resolve_policies(scenario), model, gpu, budget, config)
+
+
+def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
+    if scenario.hardware.tensor_parallel > 1 and gpu.interconnect_bytes_per_s is None:
+        message = f"{gpu.name} has no link to other GPUs; tensor_parallel must be 1"
+        raise ScenarioError(scenario.source, "hardware.tensor_parallel", message)
 
 
 def _unheard(_: str) -> None:

@@ -114,9 +114,14 @@ def _check(engine: ResolvedEngine, model_max_len: int, file: Path | None) -> Non
         raise ScenarioError(file, "engine.max_num_batched_tokens", message)
 
 
-def resolve(scenario: Scenario, gpu_memory_bytes: int, model_max_len: int) -> ResolvedEngine:
-    """The scenario's engine with all defaults, in agreement with its policies; raises ScenarioError."""
-    file, gpu = scenario.source, scenario.hardware.gpu
+def resolve(
+    scenario: Scenario, gpu_memory_bytes: int, model_max_len: int, gpu_name: str | None = None
+) -> ResolvedEngine:
+    """The scenario's engine with all defaults, in agreement with its policies; raises ScenarioError.
+
+    `gpu_name` is the GPU's own where the scenario gives a path.
+    """
+    file, gpu = scenario.source, _or(gpu_name, scenario.hardware.gpu)
     engine = resolve_engine(scenario.engine, gpu, gpu_memory_bytes, model_max_len, file)
     policies = resolve_policies(scenario)
     tokens = policies["chunk_size"].get("tokens")

@@ -19,7 +19,8 @@ POLICY_KINDS = ("scheduling", "chunk_size", "eviction", "preemption", "batching"
 class Hardware(Section):
     """What the engine runs on."""
 
-    gpu: str
+    gpu: Annotated[str, Field(min_length=1)]
+    """A name that `llmsim list gpus` shows, or the path of a data sheet of one's own, ending in .yaml."""
     tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
 
 

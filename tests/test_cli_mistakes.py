@@ -49,7 +49,7 @@ def refusal(capsys: Capture, folder: Path, *arguments: object) -> str:
         ("workload.rate=.nan", "workload.rate: must be a finite number, not nan"),
         ("workload.prompt_tokens=0", "workload.prompt_tokens: 0 is out of range: must be at least 1"),
         ("workload.output_tokens=0", "workload.output_tokens: 0 is out of range: must be at least 1"),
-        ("hardware.gpu=h300", f"hardware.gpu: 'h300' is unknown; choose {GPUS}"),
+        ("hardware.gpu=voodoo2", f"hardware.gpu: 'voodoo2' is unknown; choose {GPUS}"),
         ("model=gpt-5", f"model: 'gpt-5' is unknown; choose {MODELS}"),
         ("engine.num_gpu_blocks_override=1000000000000", "model: tiny does not fit h100-sxm"),
         ("nonsense", "--set nonsense: write --set key.path=value"),

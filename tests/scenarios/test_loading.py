@@ -75,7 +75,7 @@ def test_there_are_shipped_scenarios() -> None:
         ("engine=", "engine: must be a mapping of keys, not null (nothing)"),
         ("hardware={}", "hardware.gpu: is required"),
         ("hardware.tensor_parallel=0", "hardware.tensor_parallel: 0 is out of range: must be at least 1"),
-        ("hardware.gpu=h300", f"hardware.gpu: 'h300' is unknown; choose {GPUS}"),
+        ("hardware.gpu=voodoo2", f"hardware.gpu: 'voodoo2' is unknown; choose {GPUS}"),
         ("model=tiney", f"model: 'tiney' is unknown; did you mean 'tiny'? choose {MODELS}"),
         (
             "name=a/b",
