@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from .model_spec import ModelSpec
 
 DTYPES = ("bfloat16", "float16", "float32")
 """float32 checkpoints too are served in 16 bits."""
+
+LAYER_TYPES = ("full_attention", "sliding_attention")
 
 
 class ConfigError(ValueError):
@@ -34,13 +37,19 @@ class Architecture:
     head_dim: int | None = None
     """None: hidden size over heads."""
     tied_embeddings: bool = False
+    norms_per_layer: int = 2
+    slides: Literal["never", "all layers", "every other layer", "as layer_types says"] = "never"
+    """Which layers have the file's `sliding_window`, where it has no `layer_types`."""
 
 
 ARCHITECTURES = {
     "LlamaForCausalLM": Architecture(),
-    "MistralForCausalLM": Architecture(),
-    "Qwen2ForCausalLM": Architecture(qkv_bias=True),
-    "Qwen3ForCausalLM": Architecture(qk_norm=True, head_dim=128),
+    "MistralForCausalLM": Architecture(slides="all layers"),
+    "Qwen2ForCausalLM": Architecture(qkv_bias=True, slides="as layer_types says"),
+    "Qwen3ForCausalLM": Architecture(qk_norm=True, head_dim=128, slides="as layer_types says"),
+    "Gemma2ForCausalLM": Architecture(
+        head_dim=256, tied_embeddings=True, norms_per_layer=4, slides="every other layer"
+    ),
 }
 
 
@@ -50,10 +59,12 @@ def model_from_config(config: Mapping[str, object], name: str) -> ModelSpec:
     _refuse_uncovered(config)
     heads, hidden = _count(config, "num_attention_heads"), _count(config, "hidden_size")
     bias = _flag(config, "attention_bias", False)
+    num_layers = _count(config, "num_hidden_layers")
+    num_sliding_layers = _sliding_layers(config, architecture, num_layers)
     try:
         return ModelSpec(
             name=name,
-            num_layers=_count(config, "num_hidden_layers"),
+            num_layers=num_layers,
             hidden_size=hidden,
             intermediate_size=_count(config, "intermediate_size"),
             num_heads=heads,
@@ -65,6 +76,9 @@ def model_from_config(config: Mapping[str, object], name: str) -> ModelSpec:
             attention_bias=architecture.qkv_bias or bias,
             output_bias=bias,
             qk_norm=architecture.qk_norm,
+            norms_per_layer=architecture.norms_per_layer,
+            sliding_window=_count(config, "sliding_window") if num_sliding_layers else None,
+            num_sliding_layers=num_sliding_layers,
         )
     except ConfigError:
         raise
@@ -91,13 +105,21 @@ def _refuse_uncovered(config: Mapping[str, object]) -> None:
         raise ConfigError(key, f"{dtype!r} is unknown; choose {', '.join(DTYPES)}")
     if config.get("quantization_config") is not None:
         raise ConfigError("quantization_config", "quantized checkpoints are not covered by the cost model")
-    _refuse_windows(config)
 
 
-def _refuse_windows(config: Mapping[str, object]) -> None:
-    """Qwen models carry a window that `use_sliding_window: false` switches off."""
-    if config.get("sliding_window") is not None and _flag(config, "use_sliding_window", True):
-        raise ConfigError("sliding_window", "sliding windows are not covered by the cost model")
+def _sliding_layers(config: Mapping[str, object], architecture: Architecture, num_layers: int) -> int:
+    """How many layers slide. Qwen models carry a window that `use_sliding_window: false` switches off."""
+    switched_on = config.get("sliding_window") is not None and _flag(config, "use_sliding_window", True)
+    if architecture.slides == "never" or not switched_on:
+        return 0
+    types = config.get("layer_types")
+    if types is not None:
+        if not isinstance(types, list) or len(types) != num_layers or any(name not in LAYER_TYPES for name in types):
+            raise ConfigError("layer_types", f"must be a list of {num_layers} of {', '.join(LAYER_TYPES)}")
+        return types.count("sliding_attention")
+    if architecture.slides == "as layer_types says":
+        raise ConfigError("layer_types", "is missing, and use_sliding_window is true")
+    return num_layers if architecture.slides == "all layers" else (num_layers + 1) // 2
 
 
 def _head_dim(config: Mapping[str, object], architecture: Architecture, hidden: int, heads: int) -> int:

@@ -34,6 +34,11 @@ class ModelSpec:
     """Attention's output projection has one."""
     qk_norm: bool = False
     """Q and K are normalised head by head."""
+    norms_per_layer: int = 2
+    """Gemma-2 normalises what attention and MLP give, too."""
+    sliding_window: int | None = None
+    """Tokens that attention reaches in a sliding layer, the newest included."""
+    num_sliding_layers: int = 0
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPE_BYTES:
@@ -50,6 +55,10 @@ class ModelSpec:
                 raise ValueError(f"{self.name}: {field} is {getattr(self, field)}; it must be at least 1")
         if self.vocab_size < 1 or self.max_position_embeddings < 1:
             raise ValueError(f"{self.name}: vocab_size and max_position_embeddings must be at least 1")
+        if self.norms_per_layer < 1 or not 0 <= self.num_sliding_layers <= self.num_layers:
+            raise ValueError(f"{self.name}: norms_per_layer must be at least 1, num_sliding_layers at most num_layers")
+        if (self.sliding_window or 0) < 1 and self.num_sliding_layers:
+            raise ValueError(f"{self.name}: sliding_window is {self.sliding_window}; sliding layers need at least 1")
         if self.num_heads % self.num_kv_heads:
             raise ValueError(f"{self.name}: {self.num_heads} heads cannot share {self.num_kv_heads} KV heads evenly")
 
@@ -65,7 +74,10 @@ class ModelSpec:
         return self.num_layers * (linear + other) + self._outer(tensor_parallel) * ACTIVATION_BYTES
 
     def kv_bytes_per_token(self, tensor_parallel: int = 1, kv_dtype_bytes: int = ACTIVATION_BYTES) -> int:
-        """KV bytes of a token on each GPU: K and V of every layer and KV head that the GPU holds."""
+        """KV bytes of a token on each GPU: K and V of every layer and KV head that the GPU holds.
+
+        Sliding layers count in full: what falls out of their window is kept until the request ends.
+        """
         return 2 * self.num_layers * self.kv_heads_per_gpu(tensor_parallel) * self.head_dim * kv_dtype_bytes
 
     def heads_per_gpu(self, tensor_parallel: int) -> int:
@@ -104,7 +116,7 @@ class ModelSpec:
     def _layer_other(self, tensor_parallel: int) -> int:
         bias = self.qkv_width(tensor_parallel) if self.attention_bias else 0
         bias += self.hidden_size if self.output_bias else 0
-        return 2 * self.hidden_size + bias + (2 * self.head_dim if self.qk_norm else 0)
+        return self.norms_per_layer * self.hidden_size + bias + (2 * self.head_dim if self.qk_norm else 0)
 
     def _outer(self, tensor_parallel: int) -> int:
         tables = 1 if self.tied_embeddings else 2

@@ -27,6 +27,14 @@ LLAMA_3_2_1B = _config(
 )
 
 PUBLISHED = {
+    "gemma-2-9b": _config(
+        "Gemma2ForCausalLM",
+        (42, 3584, 14336, 16, 8, 256000, 8192),
+        attention_bias=False,
+        attn_logit_softcapping=50.0,
+        head_dim=256,
+        sliding_window=4096,
+    ),
     "llama-3.1-8b": _config(
         "LlamaForCausalLM", (32, 4096, 14336, 32, 8, 128256, 131072), attention_bias=False, tie_word_embeddings=False
     ),

@@ -92,5 +92,33 @@ def test_an_attention_bias_counts_on_all_four_projections():
 
 def test_a_window_that_is_switched_off_is_none():
     assert PUBLISHED["qwen2.5-7b"]["sliding_window"] == 131072
-    with pytest.raises(ConfigError, match=r"^sliding_window: "):
-        model_from_config({**PUBLISHED["qwen2.5-7b"], "use_sliding_window": True}, "x")
+    assert model_from_config(PUBLISHED["qwen2.5-7b"], "x").sliding_window is None
+    assert model_from_config(changed(sliding_window=4096), "x").sliding_window is None  # Llama has none
+
+
+def test_which_layers_slide_is_the_architectures_or_what_layer_types_says():
+    def sliding(name, **fields):
+        model = model_from_config({**PUBLISHED[name], **fields}, "x")
+        return model.sliding_window, model.num_sliding_layers
+
+    assert sliding("gemma-2-9b") == (4096, 21)
+    assert sliding("gemma-2-9b", num_hidden_layers=41) == (4096, 21)
+    assert sliding("gemma-2-9b", layer_types=["full_attention"] * 42) == (None, 0)
+    assert sliding("mistral-7b", sliding_window=4096) == (4096, 32)
+    types = ["full_attention"] * 20 + ["sliding_attention"] * 8
+    assert sliding("qwen2.5-7b", use_sliding_window=True, layer_types=types) == (131072, 8)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "layer_types: is missing, and use_sliding_window is true"),
+        ({"layer_types": ["full_attention"]}, "layer_types: must be a list of 28 of full_attention, sliding_attention"),
+        ({"layer_types": ["linear_attention"] * 28}, "layer_types: must be a list of 28 of"),
+        ({"layer_types": [{}] * 28}, "layer_types: must be a list of 28 of"),
+        ({"layer_types": ["sliding_attention"] * 28, "sliding_window": 0}, "sliding_window: must be a whole number"),
+    ],
+)
+def test_a_window_whose_layers_are_not_said_is_refused(fields, said):
+    with pytest.raises(ConfigError, match=f"^{said}"):
+        model_from_config({**PUBLISHED["qwen2.5-7b"], "use_sliding_window": True, **fields}, "x")

@@ -8,6 +8,7 @@ from llmsim.policies.core import specs
 
 LLAMA = specs.model("llama-3.1-8b")
 PUBLISHED = {
+    "gemma-2-9b": 9_241_705_984,
     "llama-3.1-8b": 8_030_261_248,
     "llama-3.1-70b": 70_553_706_496,
     "llama-3.2-1b": 1_235_814_400,
@@ -69,6 +70,8 @@ def test_a_tensor_parallel_that_does_not_divide_is_refused(gpus):
         ({"num_layers": 0}, "num_layers is 0"),
         ({"vocab_size": 0}, "vocab_size"),
         ({"num_kv_heads": 5}, "cannot share 5 KV heads"),
+        ({"num_sliding_layers": 4}, "sliding_window is None; sliding layers need at least 1"),
+        ({"num_sliding_layers": 33, "sliding_window": 4096}, "num_sliding_layers at most num_layers"),
         ({"dtype": "int4"}, "'int4' is unknown; choose bf16, fp8"),
     ],
 )
