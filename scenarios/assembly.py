@@ -18,6 +18,7 @@ from .errors import ScenarioError
 from .gpu_reading import read_gpu
 from .loading import resolved
 from .model_reading import read_model
+from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
 from .schema import Scenario
 
@@ -68,6 +69,7 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     `warn` gets sentences for people: what was found odd and what was done about it.
     """
     model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard)
+    model = with_precision(scenario, model, gpu)
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
     budget = _budget(scenario, engine, model, gpu)

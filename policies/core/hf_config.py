@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from .model_spec import ModelSpec
+from .model_spec import INT4_GROUP, Dtype, ModelSpec
 
 DTYPES = ("bfloat16", "float16", "float32")
 """float32 checkpoints too are served in 16 bits."""
+
+QUANTIZATIONS: dict[str, Dtype] = {"fp8": "fp8", "awq": "int4", "gptq": "int4"}
+"""What vLLM's `quantization`, which is the file's `quant_method`, makes of the linear layers' weights."""
 
 LAYER_TYPES = ("full_attention", "sliding_attention")
 
@@ -72,6 +75,7 @@ def model_from_config(config: Mapping[str, object], name: str) -> ModelSpec:
             head_dim=_head_dim(config, architecture, hidden, heads),
             vocab_size=_count(config, "vocab_size"),
             max_position_embeddings=_count(config, "max_position_embeddings"),
+            dtype=_weights(config.get("quantization_config")),
             tied_embeddings=_flag(config, "tie_word_embeddings", architecture.tied_embeddings),
             attention_bias=architecture.qkv_bias or bias,
             output_bias=bias,
@@ -103,8 +107,20 @@ def _refuse_uncovered(config: Mapping[str, object]) -> None:
     if dtype is not None and dtype not in DTYPES:
         key = "torch_dtype" if "torch_dtype" in config else "dtype"
         raise ConfigError(key, f"{dtype!r} is unknown; choose {', '.join(DTYPES)}")
-    if config.get("quantization_config") is not None:
-        raise ConfigError("quantization_config", "quantized checkpoints are not covered by the cost model")
+
+
+def _weights(quantization: object) -> Dtype:
+    """Of the linear layers, by the checkpoint's own quantization."""
+    if quantization is None:
+        return "bf16"
+    method = quantization.get("quant_method") if isinstance(quantization, Mapping) else None
+    if not isinstance(quantization, Mapping) or not isinstance(method, str) or method not in QUANTIZATIONS:
+        methods = ", ".join(QUANTIZATIONS)
+        raise ConfigError("quantization_config", f"quant_method must be one of {methods} to be covered")
+    dtype = QUANTIZATIONS[method]
+    if dtype == "int4" and (quantization.get("bits"), quantization.get("group_size")) != (4, INT4_GROUP):
+        raise ConfigError("quantization_config", f"bits must be 4 and group_size {INT4_GROUP} to be covered")
+    return dtype
 
 
 def _sliding_layers(config: Mapping[str, object], architecture: Architecture, num_layers: int) -> int:

@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Dtype = Literal["bf16", "fp8"]
-DTYPE_BYTES: dict[Dtype, int] = {"bf16": 2, "fp8": 1}
+Dtype = Literal["bf16", "fp8", "int4"]
+DTYPE_BITS: dict[Dtype, int] = {"bf16": 16, "fp8": 8, "int4": 4}
+INT4_GROUP = 128
+INT4_GROUP_BITS = 16 + 4
+"""A scale and a zero point for each group of 128 weights, in AWQ and GPTQ checkpoints alike."""
 ACTIVATION_BYTES = 2
-"""Of activations, embeddings, norms and lm_head: bf16 whatever the linear layers are (so are fp8 models)."""
+"""Of activations, embeddings, norms and lm_head: 16 bits whatever the linear layers are."""
+
+
+def stored_bytes(num_weights: int, dtype: Dtype) -> int:
+    """Bytes of a linear layer's weights, the scales of int4 included; those of fp8, one a layer, are not."""
+    bits = num_weights * DTYPE_BITS[dtype]
+    if dtype == "int4":
+        bits += -(-num_weights // INT4_GROUP) * INT4_GROUP_BITS
+    return -(-bits // 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +36,7 @@ class ModelSpec:
     vocab_size: int
     max_position_embeddings: int
     dtype: Dtype = "bf16"
-    """Of the linear layers' weights."""
+    """Of the linear layers' weights; bf16 stands for float16 too, whose size and speed are the same."""
     tied_embeddings: bool = False
     """lm_head shares the embedding's weights."""
     attention_bias: bool = False
@@ -41,8 +52,8 @@ class ModelSpec:
     num_sliding_layers: int = 0
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPE_BYTES:
-            raise ValueError(f"{self.name}: dtype {self.dtype!r} is unknown; choose {', '.join(DTYPE_BYTES)}")
+        if self.dtype not in DTYPE_BITS:
+            raise ValueError(f"{self.name}: dtype {self.dtype!r} is unknown; choose {', '.join(DTYPE_BITS)}")
         for field in (
             "num_layers",
             "hidden_size",
@@ -69,7 +80,7 @@ class ModelSpec:
 
     def weight_bytes(self, tensor_parallel: int = 1) -> int:
         """Bytes of weights on each GPU."""
-        linear = self._layer_linear(tensor_parallel) * DTYPE_BYTES[self.dtype]
+        linear = stored_bytes(self._layer_linear(tensor_parallel), self.dtype)
         other = self._layer_other(tensor_parallel) * ACTIVATION_BYTES
         return self.num_layers * (linear + other) + self._outer(tensor_parallel) * ACTIVATION_BYTES
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...policies.core.estimator import StepShape
-from ...policies.core.model_spec import ACTIVATION_BYTES, DTYPE_BYTES, Dtype, ModelSpec
+from ...policies.core.model_spec import ACTIVATION_BYTES, Dtype, ModelSpec, stored_bytes
 from .kernel import Kernel
 
 AttentionLoad = tuple[int, int, int]
@@ -178,7 +178,7 @@ class Transformer:
             "linear",
             launches,
             flops=2 * rows * weights,
-            num_bytes=weights * DTYPE_BYTES[dtype] + activations,
+            num_bytes=stored_bytes(weights, dtype) + activations,
             dtype=dtype,
         )
 

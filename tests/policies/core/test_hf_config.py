@@ -66,7 +66,13 @@ def test_an_architecture_that_is_not_covered_is_refused_by_name(name):
         ({"mlp_bias": True}, "mlp_bias: true is not covered"),
         ({"torch_dtype": "int8"}, "torch_dtype: 'int8' is unknown; choose bfloat16, float16, float32"),
         ({"torch_dtype": "left out", "dtype": "int8"}, "dtype: 'int8' is unknown"),
-        ({"quantization_config": {"quant_method": "bitsandbytes"}}, "quantization_config: "),
+        ({"quantization_config": {"quant_method": "bitsandbytes"}}, "quantization_config: quant_method must be one of"),
+        (
+            {"quantization_config": {"quant_method": ["fp8"]}},
+            "quantization_config: quant_method must be one of fp8, awq",
+        ),
+        ({"quantization_config": "fp8"}, "quantization_config: quant_method must be one of fp8, awq, gptq to be"),
+        ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, "quantization_config: bits must be 4 and group"),
     ],
 )
 def test_what_is_malformed_or_not_covered_is_named(fields, said):
@@ -122,3 +128,15 @@ def test_which_layers_slide_is_the_architectures_or_what_layer_types_says():
 def test_a_window_whose_layers_are_not_said_is_refused(fields, said):
     with pytest.raises(ConfigError, match=f"^{said}"):
         model_from_config({**PUBLISHED["qwen2.5-7b"], "use_sliding_window": True, **fields}, "x")
+
+
+@pytest.mark.parametrize(
+    ("quantization", "dtype"),
+    [
+        ({"quant_method": "fp8", "activation_scheme": "dynamic"}, "fp8"),
+        ({"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True}, "int4"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128, "sym": True}, "int4"),
+    ],
+)
+def test_a_quantized_checkpoint_has_its_own_weights(quantization, dtype):
+    assert model_from_config(changed(quantization_config=quantization), "x").dtype == dtype

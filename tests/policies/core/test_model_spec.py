@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from llmsim.policies.core import specs
+from llmsim.policies.core.model_spec import stored_bytes
 
 LLAMA = specs.model("llama-3.1-8b")
 PUBLISHED = {
@@ -72,9 +73,20 @@ def test_a_tensor_parallel_that_does_not_divide_is_refused(gpus):
         ({"num_kv_heads": 5}, "cannot share 5 KV heads"),
         ({"num_sliding_layers": 4}, "sliding_window is None; sliding layers need at least 1"),
         ({"num_sliding_layers": 33, "sliding_window": 4096}, "num_sliding_layers at most num_layers"),
-        ({"dtype": "int4"}, "'int4' is unknown; choose bf16, fp8"),
+        ({"dtype": "int3"}, "'int3' is unknown; choose bf16, fp8, int4"),
     ],
 )
 def test_impossible_shapes_are_refused(change, said):
     with pytest.raises(ValueError, match=said):
         dataclasses.replace(LLAMA, **change)
+
+
+@pytest.mark.parametrize(("name", "gigabytes"), [("llama-3.1-8b", 5.73), ("qwen2.5-7b", 5.57)])
+def test_int4_weights_are_as_large_as_the_published_awq_checkpoints(name, gigabytes):
+    int4 = dataclasses.replace(specs.model(name), dtype="int4")
+    assert int4.weight_bytes() / 1e9 == pytest.approx(gigabytes, abs=0.01)
+
+
+def test_weights_are_stored_in_their_bits_and_int4_in_groups():
+    assert [stored_bytes(1280, dtype) for dtype in ("bf16", "fp8", "int4")] == [2560, 1280, 640 + 25]
+    assert stored_bytes(129, "int4") == 70  # 64.5 bytes and two groups of 2.5

@@ -23,6 +23,7 @@ FLOP_BOUND = AnalyticCostModel(LLAMA, SLOW_GPU)
 def every_cost_model():
     models = [specs.model(name) for name in specs.model_names()]
     models.append(dataclasses.replace(LLAMA, name="llama-fp8", dtype="fp8", qk_norm=True))
+    models.append(dataclasses.replace(LLAMA, name="llama-int4", dtype="int4", attention_bias=True))
     models.append(dataclasses.replace(specs.model("tiny"), name="slides", sliding_window=700, num_sliding_layers=4))
     for gpu in [*map(specs.gpu, specs.gpu_names()), SLOW_GPU]:
         for model in models:
@@ -202,3 +203,17 @@ def test_beyond_the_window_half_of_gemmas_layers_read_no_more():
 
     within, beyond = memory_ns(4000) - memory_ns(2000), memory_ns(8000) - memory_ns(6000)
     assert beyond == pytest.approx(within / 2, abs=2)
+
+
+def test_int4_weights_are_read_faster_but_multiplied_as_bf16():
+    int4 = AnalyticCostModel(dataclasses.replace(LLAMA, dtype="int4"), specs.gpu("h100-sxm"))
+    decode, prefill = StepShape((), 1, 1, 1, 1, 0), StepShape([(8192, 0)], 0, 0, 0, 1, 0)
+    assert int4.step_cost(decode).memory_ns < 0.4 * H100.step_cost(decode).memory_ns
+    assert int4.step_cost(prefill).compute_ns == H100.step_cost(prefill).compute_ns
+
+
+def test_fp8_weights_are_read_and_multiplied_faster():
+    fp8 = AnalyticCostModel(dataclasses.replace(LLAMA, dtype="fp8"), specs.gpu("h100-sxm"))
+    decode, prefill = StepShape((), 1, 1, 1, 1, 0), StepShape([(8192, 0)], 0, 0, 0, 1, 0)
+    assert fp8.step_cost(decode).memory_ns < 0.6 * H100.step_cost(decode).memory_ns
+    assert fp8.step_cost(prefill).device_ns < 0.7 * H100.step_cost(prefill).device_ns
