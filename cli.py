@@ -100,7 +100,7 @@ def run(
     Example: llmsim run scenarios/agent.yaml --set workload.rate=8 -o results/agent-8rps
     """
     loaded = load_scenario(scenario, overrides or [])
-    assembly = assemble(loaded)
+    assembly = assemble(loaded, warn)
     target = output or next_free(assembly.scenario.name)
     if replications > 1:
         assemblies = [assemble(seeded) for seeded in with_seeds(loaded, replications)]
@@ -175,7 +175,7 @@ def check(scenario: ScenarioPath, overrides: Overrides = None, as_json: AsJson =
 
     Example: llmsim check scenarios/agent.yaml --set hardware.gpu=a100-80g
     """
-    assembly: Assembly = assemble(load_scenario(scenario, overrides or []))
+    assembly: Assembly = assemble(load_scenario(scenario, overrides or []), warn)
     report = check_report(assembly, warn)
     print_check(assembly, report, people)
     if as_json:

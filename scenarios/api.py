@@ -102,7 +102,7 @@ def run(
     Raises ScenarioError, one line, for whatever is wrong with the scenario; what is merely odd is a warning.
     """
     raw, file = _stated(scenario)
-    assembly = assemble(overridden(raw, overrides, file))
+    assembly = assemble(overridden(raw, overrides, file), _warn)
     temporary = Path(tempfile.mkdtemp(prefix="llmsim-")) if output is None else None
     target = temporary / "result" if temporary else Path(str(output))
     try:

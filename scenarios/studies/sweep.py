@@ -63,6 +63,7 @@ class Sweep:
         self.vary = vary
         self.points = grid(vary, first.run.seed, num_seeds)
         self._assemblies = [assemble(overridden(stated, point.overrides(), file)) for point in self.points]
+        assemble(first, warn)  # once more, for what is odd about model and GPU
         traces = check_traffic(self._assemblies, warn)
         self._digests = [_digest(assembly, traces) for assembly in self._assemblies]
         self.folder = SweepFolder(folder)
@@ -121,7 +122,7 @@ def check_traffic(assemblies: Sequence[Assembly], warn: Callable[[str], None]) -
 
 
 def _digest(assembly: Assembly, traces: dict[str, str]) -> str:
-    """Names a point by all that its figures depend on: the resolved scenario, the trace's bytes, the version."""
-    path = getattr(assembly.scenario.workload, "path", None)
-    whole = [__version__, assembly.resolved(), traces.get(path) if path else None]
+    """Names a point by all that its figures depend on: the scenario, model, GPU, trace and version."""
+    path = str(getattr(assembly.scenario.workload, "path", None))
+    whole = [__version__, assembly.resolved(), repr(assembly.model), repr(assembly.gpu), traces.get(path)]
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:24]
