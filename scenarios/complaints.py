@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic_core import ErrorDetails
 
+from .schema_workload import workload_types
 from .section import suggestion
 
 
@@ -64,7 +65,7 @@ def _message(error: ErrorDetails, context: Mapping[str, object]) -> str:
         choices = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
         return f"{shown(value)} is unknown; {suggestion(str(value), choices)}"
     if kind == "union_tag_not_found":
-        return "is required; choose agent, independent, trace"
+        return f"is required; choose {', '.join(workload_types())}"
     if kind == "union_tag_invalid":
         choices = [word.strip("'") for word in str(context["expected_tags"]).split(", ")]
         return f"{shown(context['tag'])} is unknown; {suggestion(str(context['tag']), choices)}"

@@ -75,6 +75,7 @@ def facts(assembly: Assembly) -> RunFacts:
         usable_blocks=assembly.config.num_blocks - 1,
         preset=assembly.engine.preset,
         warmup_ns=round(scenario.run.warmup_s * NS_PER_S),
+        closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
     )
 

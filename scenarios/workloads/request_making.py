@@ -7,7 +7,7 @@ from typing import Literal
 from ...policies.core.request import Arrival, Output, Prompt, Request
 from ..content_ids import output_content
 from ..errors import ScenarioError
-from ..schema_workload import FactorMaxTokens, FixedMaxTokens
+from ..schema_pacing import FactorMaxTokens, FixedMaxTokens
 from .lengths import max_tokens_for
 
 LATEST_NS = 100 * 365 * 24 * 3600 * 1_000_000_000
@@ -23,8 +23,9 @@ def make_arrival(
     tenant: str | None = None,
     session: str | None = None,
     priority: int = 0,
+    turn: int = 0,
 ) -> Arrival:
-    """The `index`-th request (from 0), with a refusal where it has no prompt or no output.
+    """The `index`-th request (from 0), with a refusal where it has no prompt or no output; or a later turn of it.
 
     Its true output is what it would generate without a limit, cut at what it asks for. Raises ScenarioError for a
     time of more than 100 years.
@@ -33,11 +34,11 @@ def make_arrival(
         raise ScenarioError(None, "workload", f"request {index + 1:,} would arrive after more than 100 years")
     asked = output_tokens if max_tokens == "exact" else max_tokens_for(max_tokens, output_tokens)
     request = Request(
-        id=f"r{index:06d}",
+        id=f"r{index:06d}.{turn}" if turn else f"r{index:06d}",
         arrival_ns=time_ns,
         prompt=prompt,
         max_tokens=asked,
-        output_content=output_content(index),
+        output_content=output_content(index, turn),
         tenant=tenant,
         session=session,
         priority=priority,

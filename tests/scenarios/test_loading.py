@@ -44,7 +44,14 @@ def test_shipped_scenarios_load_and_are_named_after_their_file(path: Path) -> No
 
 
 def test_there_are_shipped_scenarios() -> None:
-    assert [path.stem for path in SHIPPED] == ["agent", "azure-conversation", "md1", "mooncake-conversation"]
+    assert [path.stem for path in SHIPPED] == [
+        "agent",
+        "azure-conversation",
+        "burst",
+        "closed-loop",
+        "md1",
+        "mooncake-conversation",
+    ]
 
 
 @pytest.mark.parametrize(
