@@ -28,8 +28,16 @@ def _yaml_keys(loc: tuple[int | str, ...], raw: object) -> list[str]:
         is_branch = str(part).startswith("<") or (isinstance(value, Mapping) and value.get("type") == part)
         if not is_branch:
             keys.append(str(part))
-            value = value.get(part) if isinstance(value, Mapping) else None
+            value = _inside(value, part)
     return keys
+
+
+def _inside(value: object, part: int | str) -> object:
+    if isinstance(value, Mapping):
+        return value.get(part)
+    if isinstance(value, list) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return None
 
 
 _WANTED = {

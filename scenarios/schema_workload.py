@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .schema_generators import AgentSettings, IndependentSettings
 from .schema_pacing import MaxTokens
+from .schema_sessions import MixtureSettings, SingleTraffic
 from .section import Count, Section
 
 
@@ -41,7 +41,7 @@ class TraceSettings(Section):
         return self
 
 
-GeneratedSettings = AgentSettings | IndependentSettings
+GeneratedSettings = SingleTraffic | MixtureSettings
 
 WorkloadSettings = Annotated[GeneratedSettings | TraceSettings, Field(discriminator="type")]
 

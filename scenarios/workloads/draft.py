@@ -25,6 +25,7 @@ class Draft(NamedTuple):
     own_tokens: int
     output_tokens: int
     tenant: str | None = None
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Turn, ...] | None = None
+    """None for a request that belongs to no session."""
     max_tokens: Literal["exact"] | FixedMaxTokens | FactorMaxTokens = "exact"
     priority: int = 0

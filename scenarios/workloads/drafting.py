@@ -6,29 +6,57 @@ from collections.abc import Iterator
 from itertools import count
 from typing import assert_never
 
-from ..schema_generators import AgentSettings, IndependentSettings
+from ..schema_generators import AgentSettings, FewShotSettings, IndependentSettings, RagSettings, SharedPrefixSettings
+from ..schema_sessions import MixtureSettings, MultiTurnSettings, Part, SingleTraffic
 from ..schema_workload import GeneratedSettings
 from .agent import agent_drafts
 from .draft import Draft
+from .draws import derived_seed, weighted
+from .few_shot import few_shot_drafts
 from .independent import independent_drafts
+from .multi_turn import multi_turn_drafts
 from .priorities import priorities
+from .rag import rag_drafts
+from .shared_prefix import shared_prefix_drafts
 
 
 def drafts(settings: GeneratedSettings, seed: int) -> Iterator[Draft]:
     """The drafts of a generator, without end. Raises ScenarioError where a file of lengths is missing or wrong."""
-    return _asking(settings, seed, count())
+    contents = count()  # names what requests share: no two parts of a mixture the same
+    if not isinstance(settings, MixtureSettings):
+        return _asking(settings, seed, contents)
+    parts = [_part(part, derived_seed(seed, f"part {place}"), contents) for place, part in enumerate(settings.parts)]
+    return (next(parts[place]) for place in weighted(seed, "part", [part.weight for part in settings.parts]))
 
 
-def _asking(settings: GeneratedSettings, seed: int, contents: Iterator[int]) -> Iterator[Draft]:
-    """Drafts with what their clients ask for; `contents` names what requests share."""
+def _part(part: Part, seed: int, contents: Iterator[int]) -> Iterator[Draft]:
+    """Drafts of a tenant, which may have tenants of its own."""
+    return (
+        draft._replace(tenant=part.tenant if draft.tenant is None else f"{part.tenant}/{draft.tenant}")
+        for draft in _asking(part.workload, seed, contents)
+    )
+
+
+def _asking(settings: SingleTraffic, seed: int, contents: Iterator[int]) -> Iterator[Draft]:
+    """Drafts with what their clients ask for."""
     rule, urgency = settings.max_tokens, priorities(settings.priorities, seed)
     plain = _plain(settings, seed, contents)
     return (draft._replace(max_tokens=rule, priority=priority) for draft, priority in zip(plain, urgency, strict=False))
 
 
-def _plain(settings: GeneratedSettings, seed: int, contents: Iterator[int]) -> Iterator[Draft]:
-    if isinstance(settings, AgentSettings):
-        return agent_drafts(settings, seed, contents)
-    if isinstance(settings, IndependentSettings):
-        return independent_drafts(settings, seed)
-    assert_never(settings)
+def _plain(settings: SingleTraffic, seed: int, contents: Iterator[int]) -> Iterator[Draft]:
+    match settings:
+        case AgentSettings():
+            return agent_drafts(settings, seed, contents)
+        case IndependentSettings():
+            return independent_drafts(settings, seed)
+        case FewShotSettings():
+            return few_shot_drafts(settings, seed, contents)
+        case RagSettings():
+            return rag_drafts(settings, seed, contents)
+        case SharedPrefixSettings():
+            return shared_prefix_drafts(settings, seed, contents)
+        case MultiTurnSettings():
+            return multi_turn_drafts(settings, seed, contents)
+        case _:
+            assert_never(settings)

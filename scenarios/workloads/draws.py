@@ -72,3 +72,15 @@ def whole_numbers(seed: int, purpose: str, lowest: int, highest: int) -> Iterato
 def picks(seed: int, purpose: str, values: npt.NDArray[np.int64]) -> Iterator[int]:
     """Values, each place of the array equally often, without end."""
     return (int(values[place]) for place in whole_numbers(seed, purpose, 0, len(values) - 1))
+
+
+def orders(seed: int, purpose: str, num_things: int, shuffled: bool) -> Iterator[list[int]]:
+    """Orders of so many things, without end: at random, or always as they are."""
+    stream = generator(seed, purpose)
+    while True:
+        yield stream.permutation(num_things).tolist() if shuffled else list(range(num_things))
+
+
+def derived_seed(seed: int, purpose: str) -> int:
+    """A seed whose streams have nothing to do with those of `seed`."""
+    return int(generator(seed, purpose).integers(2**63))

@@ -10,7 +10,7 @@ from ...policies.core.request import Arrival, Prompt
 from ..content_ids import unique_prompt
 from ..schema_pacing import Pacing
 from .arrivals import arrival_times
-from .draft import Draft
+from .draft import Draft, Turn
 from .request_making import make_arrival
 
 NS_PER_S = 1_000_000_000
@@ -21,6 +21,8 @@ class _Session(NamedTuple):
 
     number: int
     turn: int
+    after: Turn
+    """What follows the request."""
     draft: Draft
     arrival: Arrival
 
@@ -51,18 +53,17 @@ class GeneratedWorkload:
         session = self._sessions.pop(request_id, None)
         if session is None:
             return ()
-        number, turn, draft, last = session
-        after = draft.turns[turn]
+        number, turn, after, draft, last = session
         answer = (last.request.output_content, 0, last.output.length)
         said = (unique_prompt(number, turn + 1), 0, after.own_tokens)
         prompt = Prompt.following(last.request.prompt, (answer, said))
         return (self._arrival(number, turn + 1, now_ns + after.pause_ns, prompt, after.output_tokens, draft),)
 
     def _arrival(self, index: int, turn: int, time_ns: int, prompt: Prompt, output: int, draft: Draft) -> Arrival:
-        name = f"s{index:06d}" if draft.turns else None
+        name = None if draft.turns is None else f"s{index:06d}"
         arrival = make_arrival(
             index, time_ns, prompt, output, draft.max_tokens, draft.tenant, name, draft.priority, turn
         )
-        if turn < len(draft.turns):
-            self._sessions[arrival.request.id] = _Session(index, turn, draft, arrival)
+        if draft.turns is not None and turn < len(draft.turns):
+            self._sessions[arrival.request.id] = _Session(index, turn, draft.turns[turn], draft, arrival)
         return arrival
