@@ -17,6 +17,9 @@ Rate = Annotated[float, Field(ge=1e-6, le=1e6)]
 
 RateOrZero = Annotated[float, Field(ge=0, le=1e6)]
 
+MAX_RETRIES = 20
+"""Of one request."""
+
 NumRequests = Annotated[int, Field(ge=1, le=10**9)]
 
 NumClients = Annotated[int, Field(ge=1, le=10**6)]
@@ -109,6 +112,10 @@ AnyRate = Annotated[
 """Requests a second, `inf` (all at once), or one that changes: `{ramp: …}`, `{points: …}`, `{day: …}`."""
 
 
+def _wrong(message: str) -> PydanticCustomError:
+    return PydanticCustomError("range", "{says}", {"says": message})
+
+
 class Pacing(Section):
     """When requests (of `multi_turn`: sessions) come by themselves, and until when."""
 
@@ -176,10 +183,6 @@ class Counted(Pacing):
         return self.requests
 
 
-def _wrong(message: str) -> PydanticCustomError:
-    return PydanticCustomError("range", "{says}", {"says": message})
-
-
 class FixedMaxTokens(Section):
     """`{fixed: 1024}`: every request asks for that many; a longer output is cut there."""
 
@@ -222,6 +225,18 @@ class Asking(Section):
         default_factory=lambda: [PriorityWeight(priority=0, weight=1.0)]
     )
     """How urgent requests are; matters where the scheduling policy looks at it."""
+    timeout_s: Annotated[float, Field(ge=1e-6, le=1e9)] | None = None
+    """A client that has waited so long for the whole answer gives up: the engine aborts the request."""
+    retries: Annotated[int, Field(ge=0, le=MAX_RETRIES)] = 0
+    """How often it sends the request anew; then it goes away, and so does its session."""
+    backoff_s: Seconds = 1.0
+    """Its wait before the first of those, twice as long before each next one."""
+
+    @model_validator(mode="after")
+    def _retries_follow_timeouts(self) -> Self:
+        if self.retries and self.timeout_s is None:
+            raise _wrong("retries go with timeout_s only: who never gives up sends once")
+        return self
 
 
 class Generated(Counted, Asking):

@@ -113,3 +113,5 @@ class Arrival:
     request: Request
     output: Output
     refusal: str | None = field(default=None)
+    patience_ns: int | None = None
+    """How long its client waits from `time_ns` on before it gives up; the engine is not told."""

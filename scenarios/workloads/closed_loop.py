@@ -7,9 +7,8 @@ from dataclasses import replace
 from itertools import islice
 
 from ...policies.core.request import Arrival
-from ...policies.core.workload import Workload
 from ..schema_pacing import Pacing
-from .generated import NS_PER_S
+from .generated import NS_PER_S, GeneratedWorkload
 from .lengths import times_ns
 
 
@@ -21,7 +20,7 @@ class ClosedLoop:
     queue for it. A session that goes on keeps its place.
     """
 
-    def __init__(self, pacing: Pacing, traffic: Workload, seed: int) -> None:
+    def __init__(self, pacing: Pacing, traffic: GeneratedWorkload, seed: int) -> None:
         self._pacing = pacing
         self._traffic = traffic
         self._seed = seed
@@ -38,6 +37,10 @@ class ClosedLoop:
         """What the end sets off in the traffic itself, else the next request that was held back."""
         followers = list(self._traffic.on_finish(request_id, now_ns))
         return followers or self._release(now_ns)
+
+    def on_give_up(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
+        """A retry, which keeps the client's place, else the next request that was held back."""
+        return list(self._traffic.on_give_up(request_id, now_ns)) or self._release(now_ns)
 
     def _release(self, now_ns: int) -> Iterable[Arrival]:
         for arrival in islice(self._held, 1):

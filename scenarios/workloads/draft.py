@@ -18,6 +18,15 @@ class Turn(NamedTuple):
     output_tokens: int
 
 
+class Patience(NamedTuple):
+    """How long a client waits for an answer, and what it does then."""
+
+    timeout_ns: int
+    retries: int
+    backoff_ns: int
+    """Before the first retry; doubled before each next one."""
+
+
 class Draft(NamedTuple):
     """A request: what it shares with others, then `own_tokens` of its own; and the turns that follow it."""
 
@@ -29,3 +38,5 @@ class Draft(NamedTuple):
     """None for a request that belongs to no session."""
     max_tokens: Literal["exact"] | FixedMaxTokens | FactorMaxTokens = "exact"
     priority: int = 0
+    patience: Patience | None = None
+    """None: it waits for ever."""

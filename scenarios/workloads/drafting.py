@@ -10,7 +10,7 @@ from ..schema_generators import AgentSettings, FewShotSettings, IndependentSetti
 from ..schema_sessions import MixtureSettings, MultiTurnSettings, Part, SingleTraffic
 from ..schema_workload import GeneratedSettings
 from .agent import agent_drafts
-from .draft import Draft
+from .draft import Draft, Patience
 from .draws import derived_seed, weighted
 from .few_shot import few_shot_drafts
 from .independent import independent_drafts
@@ -39,9 +39,19 @@ def _part(part: Part, seed: int, contents: Iterator[int]) -> Iterator[Draft]:
 
 def _asking(settings: SingleTraffic, seed: int, contents: Iterator[int]) -> Iterator[Draft]:
     """Drafts with what their clients ask for."""
+    patience = _patience(settings)
     rule, urgency = settings.max_tokens, priorities(settings.priorities, seed)
     plain = _plain(settings, seed, contents)
-    return (draft._replace(max_tokens=rule, priority=priority) for draft, priority in zip(plain, urgency, strict=False))
+    return (
+        draft._replace(max_tokens=rule, priority=priority, patience=patience)
+        for draft, priority in zip(plain, urgency, strict=False)
+    )
+
+
+def _patience(settings: SingleTraffic) -> Patience | None:
+    if settings.timeout_s is None:
+        return None
+    return Patience(round(settings.timeout_s * 1e9), settings.retries, round(settings.backoff_s * 1e9))
 
 
 def _plain(settings: SingleTraffic, seed: int, contents: Iterator[int]) -> Iterator[Draft]:

@@ -10,21 +10,21 @@ from ...policies.core.request import Arrival, Prompt
 from ..content_ids import unique_prompt
 from ..schema_pacing import Pacing
 from .arrivals import arrival_times
-from .draft import Draft, Turn
+from .draft import Draft
 from .request_making import make_arrival
 
 NS_PER_S = 1_000_000_000
 
 
-class _Session(NamedTuple):
-    """A session with a request under way and turns to come."""
+class _UnderWay(NamedTuple):
+    """A request after whose end something may follow: a session's next turn, or a retry."""
 
     number: int
     turn: int
-    after: Turn
-    """What follows the request."""
+    retry: int
     draft: Draft
     arrival: Arrival
+    output_tokens: int
 
 
 class GeneratedWorkload:
@@ -35,7 +35,7 @@ class GeneratedWorkload:
         self._pacing = pacing
         self._drafts = drafts
         self._seed = seed
-        self._sessions: dict[str, _Session] = {}  # by the request that is under way
+        self._under_way: dict[str, _UnderWay] = {}
         drafts()
 
     def arrivals(self) -> Iterator[Arrival]:
@@ -46,24 +46,45 @@ class GeneratedWorkload:
             times = takewhile(lambda time_ns: time_ns < end_ns, times)
         for index, (time_ns, draft) in enumerate(zip(islice(times, self._pacing.count), self._drafts(), strict=False)):
             prompt = Prompt((*draft.shared, (unique_prompt(index), 0, draft.own_tokens)))
-            yield self._arrival(index, 0, time_ns, prompt, draft.output_tokens, draft)
+            yield self._arrival(index, 0, 0, time_ns, prompt, draft.output_tokens, draft)
 
     def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
         """The session's next turn: all that was said, the answer as long as it really was, and something new."""
-        session = self._sessions.pop(request_id, None)
-        if session is None:
+        ended = self._under_way.pop(request_id, None)
+        turns = ended.draft.turns or () if ended is not None else ()
+        if ended is None or ended.turn == len(turns):
             return ()
-        number, turn, after, draft, last = session
+        number, turn, _, draft, last, _ = ended
+        after = turns[turn]
         answer = (last.request.output_content, 0, last.output.length)
         said = (unique_prompt(number, turn + 1), 0, after.own_tokens)
         prompt = Prompt.following(last.request.prompt, (answer, said))
-        return (self._arrival(number, turn + 1, now_ns + after.pause_ns, prompt, after.output_tokens, draft),)
+        return (self._arrival(number, turn + 1, 0, now_ns + after.pause_ns, prompt, after.output_tokens, draft),)
 
-    def _arrival(self, index: int, turn: int, time_ns: int, prompt: Prompt, output: int, draft: Draft) -> Arrival:
-        name = None if draft.turns is None else f"s{index:06d}"
+    def on_give_up(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
+        """The same request anew, after a wait that doubles; nothing after the last retry."""
+        number, turn, retry, draft, last, output_tokens = self._under_way.pop(request_id)
+        if draft.patience is None or retry == draft.patience.retries:
+            return ()
+        time_ns = now_ns + (draft.patience.backoff_ns << retry)
+        return (self._arrival(number, turn, retry + 1, time_ns, last.request.prompt, output_tokens, draft),)
+
+    def _arrival(
+        self, number: int, turn: int, retry: int, time_ns: int, prompt: Prompt, output_tokens: int, draft: Draft
+    ) -> Arrival:
         arrival = make_arrival(
-            index, time_ns, prompt, output, draft.max_tokens, draft.tenant, name, draft.priority, turn
+            number,
+            time_ns,
+            prompt,
+            output_tokens,
+            draft.max_tokens,
+            draft.tenant,
+            None if draft.turns is None else f"s{number:06d}",
+            draft.priority,
+            turn,
+            retry,
+            None if draft.patience is None else draft.patience.timeout_ns,
         )
-        if draft.turns is not None and turn < len(draft.turns):
-            self._sessions[arrival.request.id] = _Session(index, turn, draft.turns[turn], draft, arrival)
+        if draft.patience is not None or turn < len(draft.turns or ()):
+            self._under_way[arrival.request.id] = _UnderWay(number, turn, retry, draft, arrival, output_tokens)
         return arrival

@@ -24,8 +24,11 @@ def make_arrival(
     session: str | None = None,
     priority: int = 0,
     turn: int = 0,
+    retry: int = 0,
+    patience_ns: int | None = None,
 ) -> Arrival:
-    """The `index`-th request (from 0), with a refusal where it has no prompt or no output; or a later turn of it.
+    """The `index`-th request (from 0), with a refusal where it has no prompt or no output; or a later turn of it, or a
+    retry.
 
     Its true output is what it would generate without a limit, cut at what it asks for. Raises ScenarioError for a
     time of more than 100 years.
@@ -34,17 +37,17 @@ def make_arrival(
         raise ScenarioError(None, "workload", f"request {index + 1:,} would arrive after more than 100 years")
     asked = output_tokens if max_tokens == "exact" else max_tokens_for(max_tokens, output_tokens)
     request = Request(
-        id=f"r{index:06d}.{turn}" if turn else f"r{index:06d}",
+        id=f"r{index:06d}" + f".{turn}" * (turn > 0) + f"+{retry}" * (retry > 0),
         arrival_ns=time_ns,
         prompt=prompt,
         max_tokens=asked,
-        output_content=output_content(index, turn),
+        output_content=output_content(index, turn, retry),
         tenant=tenant,
         session=session,
         priority=priority,
     )
     output = Output(min(output_tokens, asked))
-    return Arrival(time_ns, request, output, _refusal(prompt, output_tokens))
+    return Arrival(time_ns, request, output, _refusal(prompt, output_tokens), patience_ns)
 
 
 def _refusal(prompt: Prompt, output_tokens: int) -> str | None:

@@ -48,7 +48,7 @@ def test_shipped_scenarios_load_and_are_named_after_their_file(path: Path) -> No
 def test_there_are_shipped_scenarios() -> None:
     names = {path.stem for path in SHIPPED}
     assert names >= {"agent", "azure-conversation", "md1", "mooncake-conversation"}
-    assert names >= {"burst", "chat", "closed-loop", "few-shot", "mixture", "rag", "shared-prefix"}
+    assert names >= {"burst", "chat", "closed-loop", "few-shot", "mixture", "rag", "shared-prefix", "timeouts"}
 
 
 @pytest.mark.parametrize(
