@@ -7,16 +7,16 @@ from typing import Any
 
 from rich import box
 from rich.console import Console, Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 
-from ..sim.metrics import Summary
+from ..sim.metrics import Summary, headline
 
 MISSING = "-"
 LATENCIES = (
     ("TTFT", "ttft_s"),
     ("TPOT", "tpot_s"),
     ("ITL", "itl_s"),
-    ("ITL by request", "itl_request_mean_s"),
     ("E2E", "e2e_s"),
     ("queue", "queue_s"),
 )
@@ -41,14 +41,13 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
 def summary_tables(summary: Summary) -> RenderableType:
     """The latency table, the engine's figures, and warnings in words."""
     warnings = [f"[yellow]warning:[/] {text}" for text in warnings_of(summary)]
-    return Group(latency_table(summary), engine_table(summary), *warnings)
+    finished = f"{summary['num_requests']['finished']:,} requests finished"
+    return Group(escape(headline(summary)), finished, latency_table(summary), engine_table(summary), *warnings)
 
 
 def latency_table(summary: Summary) -> Table:
     """Mean, percentiles, the P99's 95 % interval and maximum of each latency, each row in one unit."""
-    preset = f" on {summary['preset']}" if summary["preset"] else ""
-    title = f"{summary['scenario']}{preset}: {summary['num_requests']['finished']:,} requests finished"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for name, _ in POINTS:
         table.add_column(name, justify="right", no_wrap=True)
@@ -114,7 +113,8 @@ def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:
         "goodput, requests/s",
         "no SLO" if summary["goodput_rps"] is None else _number(summary["goodput_rps"]),
     )
-    yield "under load, requests/s", _number(windowed["requests_per_s"])
+    drains = windowed["end_s"] < windowed["start_s"] + summary["duration_s"]
+    yield f"{'under load' if drains else 'whole run'}, requests/s", _number(windowed["requests_per_s"])
     yield "  and output tokens/s", _number(windowed["output_tokens_per_s"])
     yield "duration, s", _number(summary["duration_s"])
     yield "  of which drain, s", _number(summary["drain_s"])
