@@ -47,6 +47,7 @@ _WANTED = {
     "finite_number": "a finite number",
     "bool_type": "true or false",
     "string_type": "text",
+    "list_type": "a list",
     "dict_type": "a mapping of keys",
     "model_type": "a mapping of keys",
     "model_attributes_type": "a mapping of keys",
@@ -73,7 +74,8 @@ def _message(error: ErrorDetails, context: Mapping[str, object]) -> str:
         choices = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
         return f"{shown(value)} is unknown; {suggestion(str(value), choices)}"
     if kind == "union_tag_not_found":
-        return f"is required; choose {', '.join(workload_types())}"
+        types = set(workload_types()) - ({"mixture", "trace"} if "parts" in error["loc"] else set())
+        return f"is required; choose {', '.join(sorted(types))}"
     if kind == "union_tag_invalid":
         choices = [word.strip("'") for word in str(context["expected_tags"]).split(", ")]
         return f"{shown(context['tag'])} is unknown; {suggestion(str(context['tag']), choices)}"

@@ -44,6 +44,8 @@ class Section(BaseModel):
         if isinstance(value, dict) and cls.model_config.get("extra") == "forbid":
             known = {field.alias or name for name, field in cls.model_fields.items()}
             for key in value:
+                if key not in known and key in cls.siblings:
+                    raise _unknown_key(key, (), {key: f"stands beside {', '.join(sorted(known))}: give one of them"})
                 if key not in known:
                     raise _unknown_key(key, known.union(cls.siblings), cls.twins)
         return handler(value)

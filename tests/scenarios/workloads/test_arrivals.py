@@ -110,6 +110,7 @@ def test_a_resolved_rate_loads_again(rate: object) -> None:
         ({"rate": "fast"}, "workload.rate: must be a number, not 'fast'"),
         ({"rate": {}}, "workload.rate.ramp: is required"),
         ({"rate": {"rmap": {}}}, "workload.rate.rmap: unknown key; did you mean 'ramp'? choose day, points, ramp"),
+        ({"rate": {"ramp": {}, "points": []}}, "workload.rate.ramp: stands beside points: give one of them"),
         ({"rate": {"ramp": {"from": 1, "to": 0, "over_s": 9}}}, "workload.rate.ramp.to: 0 is out of range"),
         ({"rate": {"ramp": {"from": 1, "too": 2, "over_s": 9}}}, "workload.rate.ramp.too: unknown key; did you mean"),
         ({"rate": {"points": []}}, "workload.rate.points"),

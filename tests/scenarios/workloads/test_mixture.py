@@ -58,6 +58,12 @@ def test_sessions_of_a_part_go_on() -> None:
         ([], "workload.parts: "),
         ([{"tenant": "a"}], "workload.parts.0.workload: is required"),
         ([{"workload": {"type": "rag"}}], "workload.parts.0.tenant: is required"),
+        ({}, "workload.parts: must be a list, not {}"),
+        (
+            [{"tenant": "a", "workload": {}}],
+            "workload.parts.0.workload.type: is required; choose agent, few_shot, generated_shared_prefix, "
+            "independent, multi_turn, rag",
+        ),
         (parts(0), "workload.parts.0.weight: 0 is out of range: must be above 0"),
         (parts(1, -1), "workload.parts.1.weight: -1 is out of range"),
         ([*parts(1), *parts(1)], "workload: parts: tenant 't0' stands twice"),
@@ -67,7 +73,7 @@ def test_sessions_of_a_part_go_on() -> None:
         ([{"tenant": "a", "workload": {"type": "rag", "corp": 1}}], "workload.parts.0.workload.corp: unknown key"),
     ],
 )
-def test_an_impossible_mixture_is_one_line(wrong: list[Any], message: str) -> None:
+def test_an_impossible_mixture_is_one_line(wrong: Any, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario_with("mixture", parts=wrong)
     assert str(caught.value).startswith(message)
