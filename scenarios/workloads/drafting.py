@@ -42,6 +42,8 @@ def _asking(settings: SingleTraffic, seed: int, contents: Iterator[int]) -> Iter
     patience = _patience(settings)
     rule, urgency = settings.max_tokens, priorities(settings.priorities, seed)
     plain = _plain(settings, seed, contents)
+    if rule == "exact" and patience is None and [choice.priority for choice in settings.priorities] == [0]:
+        return plain  # what drafts ask for by themselves
     return (
         draft._replace(max_tokens=rule, priority=priority, patience=patience)
         for draft, priority in zip(plain, urgency, strict=False)
