@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import accumulate, chain, count, repeat
+from typing import Literal
 
 from ..schema_pacing import Pacing
 from .draws import exponentials, gammas
@@ -31,24 +32,30 @@ def random_arrivals(rate: float, gaps: Iterator[float]) -> Iterator[int]:
         now_ns += round(gap * mean_gap_ns)
 
 
-def arrival_times(pacing: Pacing, seed: int) -> Iterator[int]:
-    """Arrival times in order."""
-    rate, gaps = pacing.rate, _gaps(pacing, seed)
-    if rate == "inf":
-        return repeat(0)
-    if isinstance(rate, float | int):
-        return constant_arrivals(rate) if gaps is None else random_arrivals(rate, gaps)
-    ranks = map(float, count()) if gaps is None else accumulate(chain((0.0,), gaps))
-    return (round(time_s * _NS) for time_s in due_times(rate, ranks))
+def arrival_times(kind: Literal["poisson", "constant"], rate: float, seed: int) -> Iterator[int]:
+    """Arrival times in order, at a rate that stays."""
+    return random_arrivals(rate, exponentials(seed, "arrivals")) if kind == "poisson" else constant_arrivals(rate)
 
 
-def _gaps(pacing: Pacing, seed: int) -> Iterator[float] | None:
-    """Draws of mean 1, or None where nothing is drawn.
+def paced_times(pacing: Pacing, seed: int) -> Iterator[int]:
+    """Arrival times in order, as a generator's pacing asks for.
 
     vLLM's benchmark draws gaps from Gamma(shape = burstiness, scale = 1 / (rate x burstiness)).
     """
+    kind, rate = pacing.arrivals, pacing.rate
+    if rate == "inf":
+        return repeat(0)
+    if isinstance(rate, float | int):
+        if kind == "gamma":
+            return random_arrivals(rate, gammas(seed, "arrivals", pacing.burstiness))
+        return arrival_times(kind, rate, seed)
+    return (round(time_s * _NS) for time_s in due_times(rate, _ranks(pacing, seed)))
+
+
+def _ranks(pacing: Pacing, seed: int) -> Iterator[float]:
+    """Arrival times of the process at rate 1."""
     if pacing.arrivals == "constant":
-        return None
-    if pacing.arrivals == "gamma":
-        return gammas(seed, "arrivals", pacing.burstiness)
-    return exponentials(seed, "arrivals")
+        return map(float, count())
+    bursty = pacing.arrivals == "gamma"
+    gaps = gammas(seed, "arrivals", pacing.burstiness) if bursty else exponentials(seed, "arrivals")
+    return accumulate(chain((0.0,), gaps))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...policies.core.request import Arrival, Prompt
 from ..content_ids import unique_prompt
 from ..schema_pacing import Pacing
-from .arrivals import arrival_times
+from .arrivals import paced_times
 from .draft import Draft
 from .request_making import make_arrival
 
@@ -40,7 +40,7 @@ class GeneratedWorkload:
 
     def arrivals(self) -> Iterator[Arrival]:
         """What comes by itself, in order of time; a new iterator yields the same requests."""
-        times = arrival_times(self._pacing, self._seed)
+        times = paced_times(self._pacing, self._seed)
         if self._pacing.duration_s is not None:
             end_ns = round(self._pacing.duration_s * NS_PER_S)
             times = takewhile(lambda time_ns: time_ns < end_ns, times)

@@ -12,7 +12,7 @@ from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import resolved, scenario_from
 from llmsim.scenarios.schema_generators import IndependentSettings
-from llmsim.scenarios.workloads.arrivals import arrival_times
+from llmsim.scenarios.workloads.arrivals import paced_times
 from llmsim.scenarios.workloads.building import build_workload
 from llmsim.sim.columns import Floats
 
@@ -27,7 +27,7 @@ def settings(**given: Any) -> IndependentSettings:
 
 
 def times_s(num_requests: int, seed: int = 0, **given: Any) -> Floats:
-    found = list(islice(arrival_times(settings(**given), seed), num_requests))
+    found = list(islice(paced_times(settings(**given), seed), num_requests))
     assert {type(time_ns) for time_ns in found} == {int}
     assert found == sorted(found)
     return np.array(found) / 1e9
