@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic_core import ErrorDetails
 
+from .schema_workload import workload_types
 from .section import suggestion
 
 
@@ -27,8 +28,16 @@ def _yaml_keys(loc: tuple[int | str, ...], raw: object) -> list[str]:
         is_branch = str(part).startswith("<") or (isinstance(value, Mapping) and value.get("type") == part)
         if not is_branch:
             keys.append(str(part))
-            value = value.get(part) if isinstance(value, Mapping) else None
+            value = _inside(value, part)
     return keys
+
+
+def _inside(value: object, part: int | str) -> object:
+    if isinstance(value, Mapping):
+        return value.get(part)
+    if isinstance(value, list) and isinstance(part, int) and part < len(value):
+        return value[part]
+    return None
 
 
 _WANTED = {
@@ -38,6 +47,7 @@ _WANTED = {
     "finite_number": "a finite number",
     "bool_type": "true or false",
     "string_type": "text",
+    "list_type": "a list",
     "dict_type": "a mapping of keys",
     "model_type": "a mapping of keys",
     "model_attributes_type": "a mapping of keys",
@@ -64,7 +74,8 @@ def _message(error: ErrorDetails, context: Mapping[str, object]) -> str:
         choices = [word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")]
         return f"{shown(value)} is unknown; {suggestion(str(value), choices)}"
     if kind == "union_tag_not_found":
-        return "is required; choose agent, independent, trace"
+        types = set(workload_types()) - ({"mixture", "trace"} if "parts" in error["loc"] else set())
+        return f"is required; choose {', '.join(sorted(types))}"
     if kind == "union_tag_invalid":
         choices = [word.strip("'") for word in str(context["expected_tags"]).split(", ")]
         return f"{shown(context['tag'])} is unknown; {suggestion(str(context['tag']), choices)}"

@@ -49,7 +49,7 @@ def overridden(raw: dict[str, Any], overrides: Overrides, file: Path | None = No
 def scenario_from(raw: dict[str, Any], file: Path | None = None) -> Scenario:
     """The scenario that a mapping states; `file` is named in errors, and paths are relative to its folder."""
     try:
-        scenario = Scenario.model_validate(raw)
+        scenario = Scenario.model_validate(raw, context={"folder": file.parent if file else Path()})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where, message = complaint(first, raw)
@@ -84,5 +84,5 @@ def resolved(scenario: Scenario, engine: ResolvedEngine) -> dict[str, Any]:
     """
     knobs = asdict(engine)
     knobs.pop("scheduling_policy")
-    whole = scenario.model_dump(mode="json")
+    whole = scenario.model_dump(mode="json", by_alias=True)
     return {**whole, "engine": knobs, "policies": resolve_policies(scenario)}

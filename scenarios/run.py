@@ -112,6 +112,7 @@ def facts(assembly: Assembly) -> RunFacts:
         tensor_parallel=scenario.hardware.tensor_parallel,
         departures=departures(scenario),
         warmup_ns=assembly.warmup_ns,
+        closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
     )
 

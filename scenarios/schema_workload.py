@@ -2,136 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from .schema_pacing import MaxTokens
+from .schema_sessions import MixtureSettings, SingleTraffic
 from .section import Count, Section
-
-Rate = Annotated[float, Field(ge=1e-6, le=1e6)]
-"""Requests a second; a nanosecond clock tells arrivals apart up to a million."""
-
-NumTokens = Annotated[int, Field(ge=1, le=10**9)]
-
-
-class LogNormal(Section):
-    """Lengths whose logarithm is normal, given by their mean and coefficient of variation.
-
-    A draw is rounded to whole tokens, at least 1; one above `max` becomes `max`, which lowers the mean.
-    """
-
-    mean: Annotated[float, Field(ge=1, le=1e9)]
-    cv: Annotated[float, Field(ge=0, le=100)]
-    max: NumTokens | None = None
-
-    @model_validator(mode="after")
-    def _mean_is_below_max(self) -> Self:
-        if self.max is not None and self.max < self.mean:
-            raise PydanticCustomError("range", f"max {self.max} is below the mean {self.mean:g}")
-        return self
-
-
-class LogNormalLength(Section):
-    """`{lognormal: {mean: 300, cv: 1.0, max: 4096}}`."""
-
-    lognormal: LogNormal
-
-
-def _length_tag(value: object) -> str:
-    return "<lognormal>" if isinstance(value, dict | LogNormalLength) else "<tokens>"
-
-
-Length = Annotated[
-    Annotated[NumTokens, Tag("<tokens>")] | Annotated[LogNormalLength, Tag("<lognormal>")],
-    Discriminator(_length_tag),
-]
-"""A number of tokens, or `{lognormal: …}`."""
-
-
-class FixedMaxTokens(Section):
-    """`{fixed: 1024}`: every request asks for that many; a longer output is cut there."""
-
-    fixed: NumTokens
-
-
-class FactorMaxTokens(Section):
-    """`{factor: 1.5}`: a request asks for that multiple of what it will generate, rounded up."""
-
-    factor: Annotated[float, Field(ge=1, le=1e6)]
-
-
-def _max_tokens_tag(value: object) -> str:
-    if isinstance(value, FactorMaxTokens) or (isinstance(value, dict) and "factor" in value):
-        return "<factor>"
-    return "<fixed>" if isinstance(value, dict | FixedMaxTokens) else "<exact>"
-
-
-MaxTokens = Annotated[
-    Annotated[Literal["exact"], Tag("<exact>")]
-    | Annotated[FixedMaxTokens, Tag("<fixed>")]
-    | Annotated[FactorMaxTokens, Tag("<factor>")],
-    Discriminator(_max_tokens_tag),
-]
-"""What a client asks for, given what it will get: `exact`, `{fixed: N}` or `{factor: F}`."""
-
-
-class PriorityWeight(Section):
-    """A priority (a smaller one is more urgent) and the weight with which a request has it."""
-
-    priority: Annotated[int, Field(ge=-(10**9), le=10**9)]
-    weight: Annotated[float, Field(gt=0, le=1e9)]
-
-
-class Generated(Section):
-    """What generated traffic shares: how many requests, how often, how evenly."""
-
-    rate: Rate = 4.0
-    requests: Annotated[int, Field(ge=1, le=10**9)] = 2000
-    arrivals: Literal["poisson", "constant"] = "poisson"
-    max_tokens: MaxTokens = "exact"
-    priorities: Annotated[list[PriorityWeight], Field(min_length=1)] = Field(
-        default_factory=lambda: [PriorityWeight(priority=0, weight=1.0)]
-    )
-    """How urgent requests are; matters where the scheduling policy looks at it."""
-
-
-class AgentSettings(Generated):
-    """Agents of several tenants: system prompt + tools + repository context + question.
-
-    The lengths are nobody's measurement; they add up to about the mean prompt (6,200) and output (110 tokens,
-    CV 0.5) of the LMCache trace of a software-engineering agent.
-    """
-
-    type: Literal["agent"]
-    tenants: Annotated[int, Field(ge=1, le=10**6)] = 20
-    tenant_zipf: Annotated[float, Field(ge=0, le=20)] = 1.0
-    """The k-th tenant's share is proportional to 1 / k^tenant_zipf; 0 makes them equal."""
-    repositories: Annotated[int, Field(ge=1, le=10**6)] = 8
-    """Repositories of one tenant."""
-    repository_zipf: Annotated[float, Field(ge=0, le=20)] = 1.0
-    system_tokens: Length = 500
-    """Drawn once a tenant, as are the tools."""
-    tools_tokens: Length = 1500
-    repository_tokens: Length = LogNormalLength(lognormal=LogNormal(mean=4000, cv=0.5, max=16000))
-    """Drawn once a repository."""
-    question_tokens: Length = LogNormalLength(lognormal=LogNormal(mean=200, cv=1.0, max=4000))
-    """Drawn a request, as are the outputs."""
-    output_tokens: Length = LogNormalLength(lognormal=LogNormal(mean=110, cv=0.5, max=1000))
-
-    @model_validator(mode="after")
-    def _repositories_fit(self) -> Self:
-        if self.tenants * self.repositories > 10**6:
-            raise PydanticCustomError("range", "tenants x repositories is out of range: at most 1,000,000")
-        return self
-
-
-class IndependentSettings(Generated):
-    """Requests that share nothing."""
-
-    type: Literal["independent"]
-    prompt_tokens: Length = 512
-    output_tokens: Length = 128
 
 
 class TraceSettings(Section):
@@ -149,6 +27,11 @@ class TraceSettings(Section):
     """Tokens that one hash id stands for, with `format: hash_ids` only; 16 where left out."""
     max_tokens: MaxTokens = "exact"
 
+    @property
+    def num_clients(self) -> None:
+        """Of a closed loop: a trace plays on, whatever has become of its requests."""
+        return None
+
     @model_validator(mode="after")
     def _block_tokens_belong_to_hash_ids(self) -> Self:
         if self.block_tokens is not None and self.format != "hash_ids":
@@ -158,4 +41,12 @@ class TraceSettings(Section):
         return self
 
 
-WorkloadSettings = Annotated[AgentSettings | IndependentSettings | TraceSettings, Field(discriminator="type")]
+GeneratedSettings = SingleTraffic | MixtureSettings
+
+WorkloadSettings = Annotated[GeneratedSettings | TraceSettings, Field(discriminator="type")]
+
+
+def workload_types() -> list[str]:
+    """What `type` can be."""
+    kinds = (*get_args(GeneratedSettings), TraceSettings)
+    return sorted(get_args(kind.model_fields["type"].annotation)[0] for kind in kinds)

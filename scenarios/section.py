@@ -35,13 +35,19 @@ class Section(BaseModel):
     twins: ClassVar[dict[str, str]] = {}
     """Keys of other engines, and the sentence that names what stands for them here."""
 
+    siblings: ClassVar[tuple[str, ...]] = ()
+    """Keys of the sections that may stand in its place, to be named as choices too."""
+
     @model_validator(mode="wrap")
     @classmethod
     def _keys_are_known(cls, value: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(value, dict) and cls.model_config.get("extra") == "forbid":
+            known = {field.alias or name for name, field in cls.model_fields.items()}
             for key in value:
-                if key not in cls.model_fields:
-                    raise _unknown_key(key, cls.model_fields, cls.twins)
+                if key not in known and key in cls.siblings:
+                    raise _unknown_key(key, (), {key: f"stands beside {', '.join(sorted(known))}: give one of them"})
+                if key not in known:
+                    raise _unknown_key(key, known.union(cls.siblings), cls.twins)
         return handler(value)
 
 

@@ -89,6 +89,11 @@ def warnings_of(summary: Summary) -> list[str]:
             f"overloaded: the queue grew by {summary['queue_slope_per_s']:.3g} requests/s while load was on, "
             "so latencies depend on how long the run was"
         )
+    if summary["closed_loop"]:
+        found.append(
+            "a closed loop: clients waited for their answers, so the request rate is what the engine let them send, "
+            "and latencies say nothing about traffic that does not wait"
+        )
     if lost := [f"{counts[status]:,} {status}" for status in ("refused", "aborted", "unfinished") if counts[status]]:
         found.append(f"{', '.join(lost)} of {sum(counts.values()):,} requests; latencies leave them out")
     if not sum(counts.values()) and summary["num_warmup_requests"]:

@@ -34,6 +34,9 @@ class Journal(Protocol):
     def added(self, arrival: Arrival, now_ns: int) -> None:
         """A request was given to the core."""
 
+    def aborted(self, request_id: str, now_ns: int) -> None:
+        """A request was aborted."""
+
     def planned(self, plan: StepPlan) -> None:
         """A step was planned."""
 

@@ -24,7 +24,7 @@ from ..policies.core.engine import EngineCore
 from ..policies.core.plan import StepPlan
 from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status, record_of
 from ..policies.core.request import Arrival
-from ..policies.core.workload import Workload
+from ..policies.core.workload import Impatient, Workload
 from .bookkeeping import Bookkeeper, Flight, Journal, Recorder
 from .executor import SimExecutor
 from .step_end import StepEnd
@@ -74,6 +74,7 @@ class SimDriver:
         self._on_progress = on_progress
         self._env = simpy.Environment(initial_time=0)
         self._inbox: deque[Arrival] = deque()
+        self._given_up: list[str] = []  # requests to abort at the next boundary
         self._num_expected = 0  # arrivals under way, and the source while it is open
         self._wake: Event | None = None
         self._due: list[int] = []  # heap: when the requests under way will reach the inbox
@@ -116,6 +117,13 @@ class SimDriver:
         self._inbox.append(arrival)
         self._alert()
 
+    def _give_up(self, request_id: str, delay_ns: int) -> Generator[Event, Any, None]:
+        yield self._env.timeout(delay_ns)
+        heappop(self._due)
+        if request_id in self.core.sequences:
+            self._given_up.append(request_id)
+            self._alert()
+
     def _alert(self) -> None:
         if self._wake is not None:
             self._wake.succeed()
@@ -123,6 +131,8 @@ class SimDriver:
 
     def _drain(self, now_ns: int) -> None:
         """Hand the inbox to the core: this fixes the order of arrivals at equal times."""
+        if self._given_up:
+            self._abort(now_ns)
         ingress = self._frontend.ingress_ns
         while self._inbox:
             arrival = self._inbox.popleft()
@@ -144,8 +154,31 @@ class SimDriver:
                     EventRecord(self.core.num_steps, now_ns, EventKind.REFUSE, request.id, None, 0, reason)
                 )
                 self._ended(record, now_ns)
-            elif record.sent_ns < self._warmup_ns:
+                continue
+            if record.sent_ns < self._warmup_ns:
                 self.core.sequences[request.id].is_measured = False
+            if arrival.patience_ns is not None:
+                self._await_answer(arrival, now_ns)
+
+    def _await_answer(self, arrival: Arrival, now_ns: int) -> None:
+        """Let the client give up in time, which the engine learns as late as it learns of a request."""
+        assert arrival.patience_ns is not None
+        due = max(arrival.time_ns + arrival.patience_ns + self._frontend.ingress_ns, now_ns)
+        heappush(self._due, due)
+        self._env.process(self._give_up(arrival.request.id, due - now_ns))
+
+    def _abort(self, now_ns: int) -> None:
+        """Abort the requests whose clients gave up, unless they have ended at this very boundary."""
+        given_up, self._given_up = self._given_up, []
+        for request_id in given_up:
+            record = self.core.abort(request_id, now_ns)
+            if record is None:
+                continue
+            if self._journal:
+                self._journal.aborted(request_id, now_ns)
+            event = EventRecord(self.core.num_steps, now_ns, EventKind.ABORT, request_id, None, 0, "timeout")
+            self._recorder.on_event(event)
+            self._ended(record, now_ns)
 
     def _ended(self, record: RequestRecord, now_ns: int) -> None:
         egress = self._frontend.egress_ns
@@ -155,7 +188,11 @@ class SimDriver:
         self.num_ended += 1
         self._executor.forget(record.request_id)
         self._recorder.on_request(record)
-        self._follow(self._workload.on_finish(record.request_id, now_ns + egress), now_ns)
+        workload = self._workload
+        if record.status is Status.ABORTED and isinstance(workload, Impatient):
+            self._follow(workload.on_give_up(record.request_id, now_ns), now_ns)
+        else:
+            self._follow(workload.on_finish(record.request_id, now_ns + egress), now_ns)
 
     def _follow(self, arrivals: Iterable[Arrival], now_ns: int) -> None:
         """Send what the end of a request set off."""

@@ -73,6 +73,8 @@ class RunFacts:
     departures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Policies other than the preset's own, by kind."""
     warmup_ns: int = 0
+    closed_loop: bool = False
+    """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
 
 
@@ -109,7 +111,8 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
         **_figures_over_time(fold),
-        **_load_figures(everything, queue),
+        "closed_loop": run.closed_loop,
+        **_load_figures(everything, queue, run.closed_loop),
         "usable_blocks": run.usable_blocks,
         "memory": {key: int(run.memory[key]) for key in MEMORY_KEYS},
     }
@@ -236,11 +239,11 @@ def _figures_over_time(fold: StepFold) -> Summary:
     }
 
 
-def _load_figures(requests: RequestColumns, queue: QueueFold) -> Summary:
+def _load_figures(requests: RequestColumns, queue: QueueFold, closed_loop: bool) -> Summary:
     arrived = (requests.sent_ns >= queue.window.start_ns) & ~requests.having(Status.REFUSED)
     trend = queue.trend()
     return {
-        "overloaded": is_overloaded(trend, int(arrived.sum())),
-        "queue_slope_per_s": None if trend is None else trend.slope_per_s,
+        "overloaded": None if closed_loop else is_overloaded(trend, int(arrived.sum())),
+        "queue_slope_per_s": None if closed_loop or trend is None else trend.slope_per_s,
         "drain_s": (_span(requests, 0).end_ns - _last_arrival_ns(requests)) / NS_PER_S,
     }

@@ -173,7 +173,7 @@ def test_shipped_scenarios_are_right_and_those_without_a_trace_run(tmp_path: Pat
         (tmp_path / "trace").write_text(trace.get(path.stem.partition("-")[0], row))
         settings = ("--set", f"workload.path={tmp_path}/trace")
     assert llmsim(capsys, "check", path, *settings).code == 0
-    limit = () if settings else ("--set", "workload.requests=20")
+    limit = () if settings else ("--set", "workload.duration_s=2")
     assert llmsim(capsys, "run", path, "-o", tmp_path / "out", *settings, *limit).code == 0
 
 

@@ -37,6 +37,16 @@ class Prompt:
             prompt.num_tokens = len(literal)
         return prompt
 
+    @classmethod
+    def following(cls, before: Prompt, spans: Iterable[tuple[int, int, int]]) -> Prompt:
+        """A prompt that begins with all of `before` and goes on with `spans`."""
+        prompt = cls()
+        prompt.starts, prompt.contents, prompt.offsets = before.starts[:], before.contents[:], before.offsets[:]
+        prompt.num_tokens = before.num_tokens
+        for content, start, length in spans:
+            prompt._append(content, start, length)
+        return prompt
+
     def _append(self, content: int, start: int, length: int) -> None:
         if length < 0 or start < 0:
             raise ValueError(f"span ({content}, {start}, {length}) has a negative start or length")
@@ -103,3 +113,5 @@ class Arrival:
     request: Request
     output: Output
     refusal: str | None = field(default=None)
+    patience_ns: int | None = None
+    """How long its client waits from `time_ns` on before it gives up; the engine is not told."""

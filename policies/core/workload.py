@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from .request import Arrival
 
@@ -22,4 +22,13 @@ class Workload(Protocol):
 
     def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
         """Requests that the end of `request_id` sets off, each at or after `now_ns`."""
+        ...
+
+
+@runtime_checkable
+class Impatient(Protocol):
+    """A workload whose clients give up (`Arrival.patience_ns`), and what they do then."""
+
+    def on_give_up(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
+        """Called in place of `on_finish` where the client gave up: what it sends then, at or after `now_ns`."""
         ...

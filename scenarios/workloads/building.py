@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from ...policies.core.workload import Workload
 from ..errors import ScenarioError
 from ..schema import Scenario
-from ..schema_workload import AgentSettings, IndependentSettings
-from .agent import AgentWorkload
-from .independent import IndependentWorkload
+from ..schema_workload import GeneratedSettings, TraceSettings
+from .closed_loop import ClosedLoop
+from .drafting import drafts
+from .generated import GeneratedWorkload
 from .trace import TraceWorkload
 
 
@@ -20,12 +22,16 @@ def build_workload(scenario: Scenario, warn: Callable[[str], None]) -> Workload:
     A trace is read through and checked here (ScenarioError), so that a bad row stops the run before it
     starts. `warn` gets sentences for people: what was found odd and what was done about it.
     """
-    settings, seed = scenario.workload, scenario.run.seed
-    if isinstance(settings, AgentSettings):
-        return AgentWorkload(settings, seed)
-    if isinstance(settings, IndependentSettings):
-        return IndependentWorkload(settings, seed)
-    return TraceWorkload(settings, _trace_path(scenario, settings.path, warn), warn)
+    settings = scenario.workload
+    if isinstance(settings, TraceSettings):
+        return TraceWorkload(settings, _trace_path(scenario, settings.path, warn), warn)
+    return generated_workload(settings, scenario.run.seed)
+
+
+def generated_workload(settings: GeneratedSettings, seed: int) -> Workload:
+    """A generator's traffic. Raises ScenarioError where a file of lengths is missing or wrong."""
+    workload = GeneratedWorkload(settings, partial(drafts, settings, seed), seed)
+    return workload if settings.num_clients is None else ClosedLoop(settings, workload, seed)
 
 
 def _trace_path(scenario: Scenario, relative: str, warn: Callable[[str], None]) -> Path:

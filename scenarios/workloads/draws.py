@@ -53,3 +53,34 @@ def weighted(seed: int, purpose: str, weights: npt.ArrayLike) -> Iterator[int]:
     bounds = np.cumsum(shares)[:-1] / shares.sum()  # a draw above the last bound is the last index
     while True:
         yield from np.searchsorted(bounds, stream.random(_CHUNK), side="right").tolist()
+
+
+def gammas(seed: int, purpose: str, shape: float) -> Iterator[float]:
+    """Draws of mean 1 and coefficient of variation 1 / sqrt(shape), without end."""
+    stream = generator(seed, purpose)
+    while True:
+        yield from (stream.standard_gamma(shape, _CHUNK) / shape).tolist()
+
+
+def whole_numbers(seed: int, purpose: str, lowest: int, highest: int) -> Iterator[int]:
+    """Whole numbers from `lowest` to `highest`, both included, equally often and without end."""
+    stream = generator(seed, purpose)
+    while True:
+        yield from stream.integers(lowest, highest, _CHUNK, endpoint=True).tolist()
+
+
+def picks(seed: int, purpose: str, values: npt.NDArray[np.int64]) -> Iterator[int]:
+    """Values, each place of the array equally often, without end."""
+    return (int(values[place]) for place in whole_numbers(seed, purpose, 0, len(values) - 1))
+
+
+def orders(seed: int, purpose: str, num_things: int, shuffled: bool) -> Iterator[list[int]]:
+    """Orders of so many things, without end: at random, or always as they are."""
+    stream = generator(seed, purpose)
+    while True:
+        yield stream.permutation(num_things).tolist() if shuffled else list(range(num_things))
+
+
+def derived_seed(seed: int, purpose: str) -> int:
+    """A seed whose streams have nothing to do with those of `seed`."""
+    return int(generator(seed, purpose).integers(2**63))

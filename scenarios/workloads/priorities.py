@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import repeat
 
-from ..schema_workload import PriorityWeight
+from ..schema_pacing import PriorityWeight
 from .draws import weighted
 
 

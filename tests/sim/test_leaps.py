@@ -13,7 +13,7 @@ from llmsim.policies.core import specs
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.estimator import StepCost, StepShape, StepTimeEstimator
-from llmsim.policies.core.records import EventRecord, RequestRecord, StepRecord
+from llmsim.policies.core.records import EventRecord, RequestRecord, Status, StepRecord
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
 from llmsim.sim.cost_model.analytic import AnalyticCostModel
 from llmsim.sim.driver import Frontend, SimDriver
@@ -60,11 +60,15 @@ class ToyCost:
 
 
 class ToyTraffic:
-    """Random requests, some of which stop early, some of which set off another a while after they end."""
+    """Random requests, some of which stop early, some of which set off another a while after they end.
 
-    def __init__(self, seed: int, pace: int) -> None:
+    With `patience`, clients give up after one of these times, and some send another then.
+    """
+
+    def __init__(self, seed: int, pace: int, patience: tuple[int, ...] = ()) -> None:
         self._random = Random(seed)
         self._pace = pace
+        self._patience = patience
         self._count = 0
 
     def _make(self, time_ns: int) -> Arrival:
@@ -73,7 +77,8 @@ class ToyTraffic:
         length = random.randrange(1, 60)
         limit = length + random.choice((0, 0, 7))
         request = Request(f"r{self._count}", time_ns, Prompt(spans), limit, -self._count)
-        return Arrival(time_ns, request, Output(length))
+        patience = random.choice(self._patience) if self._patience else None
+        return Arrival(time_ns, request, Output(length), patience_ns=patience)
 
     def arrivals(self) -> Iterator[Arrival]:
         time_ns = 0
@@ -86,8 +91,17 @@ class ToyTraffic:
             return [self._make(now_ns + self._random.choice((0, 30, 2000)))]
         return []
 
+    def on_give_up(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
+        return self.on_finish(request_id, now_ns)
 
-def rows_of(seed: int, leaps: bool, cost_model: StepTimeEstimator | None = None, pace: int = 1) -> tuple[Rows, int]:
+
+def rows_of(
+    seed: int,
+    leaps: bool,
+    cost_model: StepTimeEstimator | None = None,
+    pace: int = 1,
+    patience: tuple[int, ...] = (),
+) -> tuple[Rows, int]:
     random = Random(seed)
     config = EngineConfig(
         num_blocks=random.choice((40, 60, 200)),
@@ -101,7 +115,7 @@ def rows_of(seed: int, leaps: bool, cost_model: StepTimeEstimator | None = None,
     driver = SimDriver(
         core,
         SimExecutor(cost_model or ToyCost()),
-        ToyTraffic(seed, pace),
+        ToyTraffic(seed, pace, patience),
         rows,
         frontend=Frontend(ingress_ns=random.choice((0, 7)), egress_ns=3),
         warmup_ns=warmup,
@@ -123,6 +137,22 @@ def test_leaping_equals_stepping(first: int) -> None:
         assert leapt.requests == stepped.requests, seed
         assert leapt.events == stepped.events, seed
         assert leapt_end == stepped_end, seed
+
+
+def test_leaping_equals_stepping_where_clients_give_up() -> None:
+    num_aborted = 0
+    for seed in range(150):
+        patience = (0, 40, 300, 700, 1500, 4000, 100_000)
+        (stepped, stepped_end), (leapt, leapt_end) = (
+            rows_of(seed, leaps, patience=patience) for leaps in (False, True)
+        )
+        assert leapt.steps == stepped.steps, seed
+        assert sorted(leapt.gaps) == sorted(stepped.gaps), seed
+        assert leapt.requests == stepped.requests, seed
+        assert leapt.events == stepped.events, seed
+        assert leapt_end == stepped_end, seed
+        num_aborted += sum(record.status is Status.ABORTED for record in leapt.requests)
+    assert num_aborted > 500
 
 
 def test_leaps_happen(monkeypatch: pytest.MonkeyPatch) -> None:

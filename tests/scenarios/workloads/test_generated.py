@@ -16,24 +16,24 @@ import pytest
 from llmsim.policies.core.request import Arrival
 from llmsim.policies.core.workload import Workload
 from llmsim.scenarios.errors import ScenarioError
-from llmsim.scenarios.schema_workload import AgentSettings, IndependentSettings
+from llmsim.scenarios.schema_generators import AgentSettings, IndependentSettings
 from llmsim.scenarios.workloads import draws
-from llmsim.scenarios.workloads.agent import AgentWorkload
-from llmsim.scenarios.workloads.arrivals import constant_arrivals, poisson_arrivals
-from llmsim.scenarios.workloads.draws import zipf_ranks
-from llmsim.scenarios.workloads.independent import IndependentWorkload
+from llmsim.scenarios.workloads.arrivals import constant_arrivals, random_arrivals
+from llmsim.scenarios.workloads.building import generated_workload
+from llmsim.scenarios.workloads.draws import exponentials, zipf_ranks
 from llmsim.scenarios.workloads.lengths import lengths
 
 LOG_NORMAL = {"lognormal": {"mean": 300, "cv": 1.5}}
 
 
-def agents(seed: int = 0, **settings: Any) -> AgentWorkload:
-    return AgentWorkload(AgentSettings.model_validate({"type": "agent", "requests": 500} | settings), seed)
+def agents(seed: int = 0, **settings: Any) -> Workload:
+    given: dict[str, Any] = {"type": "agent", "requests": 500} | settings
+    return generated_workload(AgentSettings.model_validate(given), seed)
 
 
-def independent(seed: int = 0, **settings: Any) -> IndependentWorkload:
+def independent(seed: int = 0, **settings: Any) -> Workload:
     given: dict[str, Any] = {"type": "independent", "requests": 500} | settings
-    return IndependentWorkload(IndependentSettings.model_validate(given), seed)
+    return generated_workload(IndependentSettings.model_validate(given), seed)
 
 
 def digest(workload: Workload) -> str:
@@ -93,7 +93,9 @@ def test_draws_do_not_depend_on_how_many_are_made_at_once(monkeypatch: pytest.Mo
 
 
 def test_poisson_gaps_have_the_mean_and_the_spread_of_exponential_ones() -> None:
-    gaps = np.diff(np.fromiter(islice(poisson_arrivals(4.0, seed=1), 100_001), dtype=np.int64)) / 1e9
+    gaps = (
+        np.diff(np.fromiter(islice(random_arrivals(4.0, exponentials(1, "arrivals")), 100_001), dtype=np.int64)) / 1e9
+    )
     assert gaps.mean() == pytest.approx(0.25, rel=0.02)  # 6 standard errors
     assert gaps.std() / gaps.mean() == pytest.approx(1.0, abs=0.03)
     assert (gaps > 0.25).mean() == pytest.approx(np.exp(-1), abs=0.01)

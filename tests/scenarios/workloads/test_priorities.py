@@ -8,7 +8,7 @@ import pytest
 
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario
-from llmsim.scenarios.schema_workload import PriorityWeight
+from llmsim.scenarios.schema_pacing import PriorityWeight
 from llmsim.scenarios.workloads.building import build_workload
 from llmsim.scenarios.workloads.priorities import priorities
 from llmsim.tests.support.scenario_files import write_scenario
