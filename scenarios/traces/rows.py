@@ -30,15 +30,12 @@ def row_error(path: Path, line: int, field: str | None, message: str) -> Scenari
 
 def nanoseconds(value: object, unit_ns: int, path: Path, line: int, field: str) -> int:
     """A timestamp in nanoseconds: a finite number of units, not negative, within 292 years."""
-    if type(value) is int:
-        time_ns = value * unit_ns
-    elif type(value) is float and math.isfinite(value):
-        time_ns = round(value * unit_ns)
-    else:
+    if type(value) is not int and not (type(value) is float and math.isfinite(value)):
         raise row_error(path, line, field, f"must be a finite number, not {shown(value)}")
+    time_ns = value * unit_ns
     if not 0 <= time_ns <= _MAX_NS:
         raise row_error(path, line, field, f"{shown(value)} is out of range: must be at least 0, within 292 years")
-    return time_ns
+    return round(time_ns)
 
 
 def num_tokens(value: object, path: Path, line: int, field: str) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...policies.core.workload import Workload
 from ..errors import ScenarioError
 from ..schema import Scenario
-from ..schema_workload import AgentSettings, IndependentSettings
+from ..schema_workload import AgentSettings, IndependentSettings, TraceSettings
 from .agent import AgentWorkload
 from .independent import IndependentWorkload
 from .trace import TraceWorkload
@@ -25,7 +25,12 @@ def build_workload(scenario: Scenario, warn: Callable[[str], None]) -> Workload:
         return AgentWorkload(settings, seed)
     if isinstance(settings, IndependentSettings):
         return IndependentWorkload(settings, seed)
-    return TraceWorkload(settings, _trace_path(scenario, settings.path, warn), warn)
+    return play_trace(settings, _trace_path(scenario, settings.path, warn), seed, warn)
+
+
+def play_trace(settings: TraceSettings, path: Path, seed: int, warn: Callable[[str], None]) -> Workload:
+    """The traffic of a trace's file."""
+    return TraceWorkload(settings, path, seed, warn)
 
 
 def _trace_path(scenario: Scenario, relative: str, warn: Callable[[str], None]) -> Path:
