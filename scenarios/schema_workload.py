@@ -134,9 +134,11 @@ class IndependentSettings(Generated):
     output_tokens: Length = 128
 
 
-UNTIMED_FORMATS = frozenset({"custom"})
-"""Formats that do not say when requests come."""
-TEXT_FORMATS = frozenset({"custom"})
+SESSION_FORMATS = frozenset({"sharegpt", "weka"})
+"""Formats whose rows are sessions: requests that follow one another."""
+UNTIMED_FORMATS = SESSION_FORMATS | {"custom"}
+"""Formats that do not say when requests or sessions come."""
+TEXT_FORMATS = frozenset({"custom", "sharegpt"})
 """Formats whose prompts are texts, not lengths."""
 
 
@@ -146,14 +148,14 @@ class TraceSettings(Section):
     type: Literal["trace"]
     path: Annotated[str, Field(min_length=1)]
     """Relative to the folder of the YAML."""
-    format: Literal["mooncake", "azure", "bailian", "burstgpt", "custom", "hash_ids"]
+    format: Literal["mooncake", "azure", "bailian", "burstgpt", "custom", "hash_ids", "sharegpt", "weka"]
     limit: Count | None = None
     """Only the first rows of the file."""
     time_scale: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0
     """2 plays the trace twice as slowly."""
     rate: Rate | None = None
     """Requests a second: stretches the recorded times so that the rows played have that mean rate, in place of
-    `time_scale`. A format without times needs it."""
+    `time_scale`. A format without times needs it; where a row is a session, it is sessions a second."""
     arrivals: Literal["poisson", "constant"] | None = None
     """How requests of a format without times come; Poisson where left out."""
     block_tokens: Annotated[int, Field(ge=1, le=10**6)] | None = None

@@ -37,7 +37,9 @@ def read_burstgpt(path: Path) -> Iterator[TraceRow]:
 def _time_ns(cell: str, path: Path, line: int) -> int:
     """`5` or `5.25`, in seconds."""
     try:
-        seconds = int(cell) if cell.strip().isdecimal() else float(cell)
+        if "_" in cell:  # which Python would read as a number
+            raise ValueError
+        seconds = int(cell) if cell.isdecimal() and len(cell) <= 18 else float(cell)
     except ValueError:
         raise row_error(path, line, "Timestamp", f"must be a number of seconds, not {shown(cell)}") from None
     return nanoseconds(seconds, _NS, path, line, "Timestamp")

@@ -14,7 +14,10 @@ from .custom import read_custom
 from .hash_ids import read_hash_ids
 from .mooncake import read_mooncake
 from .rows import TraceRow
+from .sessions import TraceSession
+from .sharegpt import read_sharegpt
 from .text import CHARS_PER_TOKEN
+from .weka import read_weka
 
 if TYPE_CHECKING:
     from ..schema_workload import TraceSettings
@@ -26,7 +29,7 @@ DATED = frozenset({"azure"})
 
 
 def reader(settings: TraceSettings) -> Callable[[Path], Iterator[TraceRow]]:
-    """What reads the rows of the settings' format."""
+    """What reads the rows of the settings' format, one that is not of `SESSION_FORMATS`."""
     match settings.format:
         case "azure":
             return read_azure
@@ -40,3 +43,12 @@ def reader(settings: TraceSettings) -> Callable[[Path], Iterator[TraceRow]]:
             return partial(read_hash_ids, block_tokens=settings.block_tokens or DEFAULT_BLOCK_TOKENS)
         case "mooncake":
             return read_mooncake
+        case "sharegpt" | "weka":
+            raise ValueError(f"{settings.format} has sessions, not rows")
+
+
+def session_reader(settings: TraceSettings) -> Callable[[Path], Iterator[TraceSession]]:
+    """What reads the sessions of the settings' format, one of `SESSION_FORMATS`."""
+    if settings.format == "weka":
+        return read_weka
+    return partial(read_sharegpt, chars_per_token=settings.chars_per_token or CHARS_PER_TOKEN)

@@ -8,9 +8,10 @@ from pathlib import Path
 from ...policies.core.workload import Workload
 from ..errors import ScenarioError
 from ..schema import Scenario
-from ..schema_workload import AgentSettings, IndependentSettings, TraceSettings
+from ..schema_workload import SESSION_FORMATS, AgentSettings, IndependentSettings, TraceSettings
 from .agent import AgentWorkload
 from .independent import IndependentWorkload
+from .session_trace import SessionTraceWorkload
 from .trace import TraceWorkload
 
 
@@ -30,7 +31,8 @@ def build_workload(scenario: Scenario, warn: Callable[[str], None]) -> Workload:
 
 def play_trace(settings: TraceSettings, path: Path, seed: int, warn: Callable[[str], None]) -> Workload:
     """The traffic of a trace's file."""
-    return TraceWorkload(settings, path, seed, warn)
+    workload = SessionTraceWorkload if settings.format in SESSION_FORMATS else TraceWorkload
+    return workload(settings, path, seed, warn)
 
 
 def _trace_path(scenario: Scenario, relative: str, warn: Callable[[str], None]) -> Path:

@@ -31,6 +31,16 @@ def _bailian(index: int, prompt: int, output: int) -> str:
     return json.dumps({"chat_id": index, "parent_chat_id": -1} | json.loads(_block_row(index, prompt, output))) + "\n"
 
 
+def _sharegpt(index: int, prompt: int, output: int) -> str:
+    turns = [{"from": "human", "value": "word" * prompt}, {"from": "gpt", "value": "word" * output}]
+    return json.dumps({"id": f"c{index}", "conversations": turns}) + "\n"
+
+
+def _weka(index: int, prompt: int, output: int) -> str:
+    call = {"t": 0.0, "type": "n", "in": prompt, "out": output, "hash_ids": list(range(-(-prompt // 64)))}
+    return json.dumps({"id": f"s{index}", "requests": [call]}) + "\n"
+
+
 ROWS: dict[str, Callable[[int, int, int], str]] = {
     "azure": lambda index, prompt, output: f"2023-11-16 18:15:{index:02d},{prompt},{output}\n",
     "bailian": _bailian,
@@ -38,6 +48,8 @@ ROWS: dict[str, Callable[[int, int, int], str]] = {
     "custom": lambda index, prompt, output: json.dumps({"prompt": "word" * prompt, "output_tokens": output}) + "\n",
     "hash_ids": _block_row,
     "mooncake": _mooncake,
+    "sharegpt": _sharegpt,
+    "weka": _weka,
 }
 HEADERS = {
     "azure": "TIMESTAMP,ContextTokens,GeneratedTokens\n",
@@ -123,4 +135,5 @@ def test_truncated_gzip_is_an_error(tmp_path: Path, form: str, keep: int) -> Non
 def test_bytes_that_are_not_utf8_are_an_error(tmp_path: Path, form: str) -> None:
     path = tmp_path / "trace"
     path.write_bytes(text_of(form, (40, 7)).encode() + b"\xff\xfe\n")
-    assert complaint(form, path).endswith("byte 0xff is not UTF-8")
+    assert "byte 0xff" in complaint(form, path)
+    assert complaint(form, path).endswith("is not UTF-8")
