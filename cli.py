@@ -38,6 +38,9 @@ from .scenarios.results import next_free
 from .scenarios.run import run_into
 from .scenarios.schema import json_schema
 from .scenarios.tables import print_summary
+from .scenarios.traffic_picture import draw_traffic
+from .scenarios.traffic_report import observe, traffic_report
+from .scenarios.traffic_tables import print_traffic
 
 app = typer.Typer(
     name="llmsim",
@@ -107,6 +110,29 @@ def check(scenario: ScenarioPath, overrides: Overrides = None, as_json: AsJson =
     assembly: Assembly = assemble(load_scenario(scenario, overrides or []))
     report = check_report(assembly, warn)
     print_check(assembly, report, people)
+    if as_json:
+        print_json(report)
+
+
+@app.command()
+def workload(
+    scenario: ScenarioPath,
+    overrides: Overrides = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Draw the traffic here, as a PNG.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a scenario's traffic without running it: lengths, arrivals, how much prompts share, a picture.
+
+    Example: llmsim workload scenarios/agent.yaml -o traffic.png
+    """
+    traffic = observe(assemble(load_scenario(scenario, overrides or [])), warn)
+    report = traffic_report(traffic)
+    print_traffic(report, people)
+    if output is not None:
+        draw_traffic(traffic, output)
+        say(f"picture in {output}")
     if as_json:
         print_json(report)
 
