@@ -35,7 +35,7 @@ from .scenarios.log_comparison import first_difference
 from .scenarios.log_writing import write_log
 from .scenarios.progress import RunProgress
 from .scenarios.results import next_free
-from .scenarios.run import run_into
+from .scenarios.run import JOURNAL, run_into
 from .scenarios.schema import json_schema
 from .scenarios.tables import print_summary
 from .scenarios.traffic_picture import draw_traffic
@@ -213,13 +213,16 @@ def decisions(
 
 @app.command()
 def replay(
-    journal: Annotated[Path, typer.Argument(help="journal.jsonl.gz of a run with --journal.", show_default=False)],
+    journal: Annotated[
+        Path, typer.Argument(help="A result folder of a run with --journal, or its journal.", show_default=False)
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Feed a run's journal to a fresh core: every plan and token time must come out the same.
 
-    Example: llmsim replay results/agent-001/journal.jsonl.gz
+    Example: llmsim replay results/agent-001
     """
+    journal = journal / JOURNAL if (journal / JOURNAL).is_file() else journal
     replayed = Replay(read_journal(journal), str(journal))
     difference = replayed.run()
     if difference is not None:

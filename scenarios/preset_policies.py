@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import ScenarioError
-from .schema import Scenario
+from .schema import Policies, Scenario
 
 PolicySpecs = dict[str, dict[str, object]]
 """By kind, each a name and its parameters."""
@@ -27,6 +27,13 @@ def resolve_policies(scenario: Scenario) -> PolicySpecs:
         specs["preemption"] = {"name": "least_urgent"}
     _check_precedence(scenario, specs)
     return specs
+
+
+def departures(scenario: Scenario) -> PolicySpecs:
+    """The policies that differ from what the preset itself does under the scenario's engine keys."""
+    own = scenario.model_copy(update={"policies": Policies()})
+    preset = resolve_policies(own)
+    return {kind: spec for kind, spec in resolve_policies(scenario).items() if spec != preset[kind]}
 
 
 def _chunk_size_of_engine(scenario: Scenario) -> dict[str, object]:

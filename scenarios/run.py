@@ -14,6 +14,7 @@ from ..sim.metrics import RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
+from .preset_policies import departures
 from .results import ResultFolder
 from .workloads.building import build_workload
 
@@ -74,6 +75,10 @@ def facts(assembly: Assembly) -> RunFacts:
         memory=assembly.memory(),
         usable_blocks=assembly.config.num_blocks - 1,
         preset=assembly.engine.preset,
+        model=scenario.model,
+        gpu=scenario.hardware.gpu,
+        tensor_parallel=scenario.hardware.tensor_parallel,
+        departures=departures(scenario),
         warmup_ns=round(scenario.run.warmup_s * NS_PER_S),
         slo=Slo(**scenario.slo.model_dump()),
     )

@@ -7,16 +7,16 @@ from typing import Any
 
 from rich import box
 from rich.console import Console, Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 
-from ..sim.metrics import Summary
+from ..sim.metrics import Summary, headline
 
 MISSING = "-"
 LATENCIES = (
     ("TTFT", "ttft_s"),
     ("TPOT", "tpot_s"),
     ("ITL", "itl_s"),
-    ("ITL by request", "itl_request_mean_s"),
     ("E2E", "e2e_s"),
     ("queue", "queue_s"),
 )
@@ -41,14 +41,13 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
 def summary_tables(summary: Summary) -> RenderableType:
     """The latency table, the engine's figures, and warnings in words."""
     warnings = [f"[yellow]warning:[/] {text}" for text in warnings_of(summary)]
-    return Group(latency_table(summary), engine_table(summary), *warnings)
+    finished = f"{summary['num_requests']['finished']:,} requests finished"
+    return Group(escape(headline(summary)), finished, latency_table(summary), engine_table(summary), *warnings)
 
 
 def latency_table(summary: Summary) -> Table:
     """Mean, percentiles, the P99's 95 % interval and maximum of each latency, each row in one unit."""
-    preset = f" on {summary['preset']}" if summary["preset"] else ""
-    title = f"{summary['scenario']}{preset}: {summary['num_requests']['finished']:,} requests finished"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for name, _ in POINTS:
         table.add_column(name, justify="right", no_wrap=True)
@@ -76,7 +75,7 @@ def memory_table(memory: Mapping[str, int]) -> Table:
     for name in ("", "GiB", "of budget"):
         table.add_column(name, justify="right" if name else "left")
     for name, key in MEMORY:
-        table.add_row(name, f"{memory[key] / GIB:.2f}", percent_text(memory[key] / memory["budget_bytes"]))
+        table.add_row(name, f"{memory[key] / GIB:.2f}", _percent(memory[key] / memory["budget_bytes"]))
     table.add_section()
     table.add_row("KV blocks", f"{memory['num_blocks']:,}", "")
     return table
@@ -95,36 +94,37 @@ def warnings_of(summary: Summary) -> list[str]:
     if not sum(counts.values()) and summary["num_warmup_requests"]:
         found.append(f"all {summary['num_warmup_requests']:,} requests were sent during the warm-up: none is measured")
     if summary["num_extrapolated_steps"]:
-        share = percent_text(summary["num_extrapolated_steps"] / summary["num_steps"])
+        share = _percent(summary["num_extrapolated_steps"] / summary["num_steps"])
         found.append(f"{share} of the steps lie outside the measured grid of the cost model")
     return found
 
 
 def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:
     windowed = summary["windowed"]
-    yield "requests/s", number_text(summary["requests_per_s"])
-    yield "output tokens/s", number_text(summary["output_tokens_per_s"])
-    yield "total tokens/s", number_text(summary["total_tokens_per_s"])
+    yield "requests/s", _number(summary["requests_per_s"])
+    yield "output tokens/s", _number(summary["output_tokens_per_s"])
+    yield "total tokens/s", _number(summary["total_tokens_per_s"])
     yield (
         "goodput, requests/s",
-        "no SLO" if summary["goodput_rps"] is None else number_text(summary["goodput_rps"]),
+        "no SLO" if summary["goodput_rps"] is None else _number(summary["goodput_rps"]),
     )
-    yield "under load, requests/s", number_text(windowed["requests_per_s"])
-    yield "  and output tokens/s", number_text(windowed["output_tokens_per_s"])
-    yield "duration, s", number_text(summary["duration_s"])
-    yield "  of which drain, s", number_text(summary["drain_s"])
+    drains = windowed["end_s"] < windowed["start_s"] + summary["duration_s"]
+    yield f"{'under load' if drains else 'whole run'}, requests/s", _number(windowed["requests_per_s"])
+    yield "  and output tokens/s", _number(windowed["output_tokens_per_s"])
+    yield "duration, s", _number(summary["duration_s"])
+    yield "  of which drain, s", _number(summary["drain_s"])
 
 
 def _engine_figures(summary: Summary) -> Iterable[tuple[str, str]]:
     use = summary["utilization"]
-    yield "prefix hit rate", percent_text(summary["prefix_hit_rate"])
-    yield "KV use, mean / max", _both(summary["kv_usage"], percent_text)
-    yield "running, mean / max", _both(summary["running"], number_text)
-    yield "waiting, mean / max", _both(summary["waiting"], number_text)
+    yield "prefix hit rate", _percent(summary["prefix_hit_rate"])
+    yield "KV use, mean / max", _both(summary["kv_usage"], _percent)
+    yield "running, mean / max", _both(summary["running"], _number)
+    yield "waiting, mean / max", _both(summary["waiting"], _number)
     yield "preemptions", f"{summary['num_preemptions']:,}"
     yield "steps", f"{summary['num_steps']:,}"
-    yield "GPU busy", percent_text(use["busy"])
-    yield "FLOPs / bandwidth", f"{percent_text(use['flops'])} / {percent_text(use['bandwidth'])}"
+    yield "GPU busy", _percent(use["busy"])
+    yield "FLOPs / bandwidth", f"{_percent(use['flops'])} / {_percent(use['bandwidth'])}"
 
 
 def _latency_cells(figures: Mapping[str, float | None], p99_s: list[float] | None) -> list[str]:
@@ -132,15 +132,15 @@ def _latency_cells(figures: Mapping[str, float | None], p99_s: list[float] | Non
     if mean is None:
         return [*(MISSING for _ in POINTS), "", ""]
     unit, scale = next((unit, scale) for unit, least, scale in UNITS if mean >= least)
-    half_width = "" if p99_s is None else number_text((p99_s[1] - p99_s[0]) / 2 * scale)
-    return [*(number_text(_scaled(figures[key], scale)) for _, key in POINTS), half_width, unit]
+    half_width = "" if p99_s is None else _number((p99_s[1] - p99_s[0]) / 2 * scale)
+    return [*(_number(_scaled(figures[key], scale)) for _, key in POINTS), half_width, unit]
 
 
 def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value * scale
 
 
-def number_text(value: float | None) -> str:
+def _number(value: float | None) -> str:
     """Three digits that matter, no exponent; integers in full."""
     if value is None:
         return MISSING
@@ -150,8 +150,7 @@ def number_text(value: float | None) -> str:
     return f"{value:.2f}" if abs(rounded) < 10 else f"{value:.1f}"
 
 
-def percent_text(value: float | None) -> str:
-    """A share with one decimal; 100% where there is less than half of a tenth to it."""
+def _percent(value: float | None) -> str:
     if value is None:
         return MISSING
     return f"{value:.0%}" if value >= 0.9995 else f"{value:.1%}"

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from .tables import MISSING, POINTS, number_text, percent_text
+from .tables import MISSING, POINTS
 
 
 def print_traffic(report: Mapping[str, Any], console: Console) -> None:
@@ -32,9 +32,9 @@ def _lengths(report: Mapping[str, Any]) -> Table:
     for name, _ in POINTS:
         table.add_column(name, justify="right", no_wrap=True)
     for name, key in (("prompt, tokens", "prompt_tokens"), ("output, tokens", "output_tokens")):
-        table.add_row(name, *(number_text(report[key][point]) for _, point in POINTS))
+        table.add_row(name, *(_tokens(report[key][point]) for _, point in POINTS))
     distances = report["reuse_distance_blocks"]
-    cells = (number_text(distances[point]) if point in distances else "" for _, point in POINTS)
+    cells = (_tokens(distances[point]) if point in distances else "" for _, point in POINTS)
     table.add_row("reuse distance, blocks", *cells)
     return table
 
@@ -45,10 +45,21 @@ def _figures(report: Mapping[str, Any]) -> Table:
         table.add_column(justify=justify, no_wrap=True)
     rate = MISSING if report["rate"] is None else f"{report['rate']:.4g}"
     cv = MISSING if report["arrival_cv"] is None else f"{report['arrival_cv']:.3g}"
-    table.add_row("duration, s", number_text(report["duration_s"]), "block, tokens", f"{report['block_tokens']:,}")
-    shared = percent_text(report["shared_prefix_share"])
+    table.add_row("duration, s", f"{report['duration_s']:,.5g}", "block, tokens", f"{report['block_tokens']:,}")
+    shared = _share(report["shared_prefix_share"])
     table.add_row("requests/s", rate, "requests that find a prefix", shared)
-    table.add_row("arrival CV", cv, "ideal hit rate, of tokens", percent_text(report["ideal_hit_rate"]))
+    table.add_row("arrival CV", cv, "ideal hit rate, of tokens", _share(report["ideal_hit_rate"]))
     tokens = f"{report['total_prompt_tokens']:,}"
-    table.add_row("prompt tokens", tokens, "ideal hit rate, of blocks", percent_text(report["block_hit_rate"]))
+    table.add_row("prompt tokens", tokens, "ideal hit rate, of blocks", _share(report["block_hit_rate"]))
     return table
+
+
+def _tokens(value: float | None) -> str:
+    """A number of tokens or blocks; a tenth more where there are few."""
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if value >= 100 or value == round(value) else f"{value:.1f}"
+
+
+def _share(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.1%}"

@@ -34,7 +34,8 @@ def batch_interval(in_order: Floats, statistic: Callable[[Floats], float]) -> In
 
     Neighbouring requests share a queue, so their latencies are no independent draws; batches in a row nearly
     are. Deviations are taken from the statistic of all, not from the batches' mean, since a percentile of a
-    small batch is biased (sectioning: Asmussen and Glynn, Stochastic Simulation, 2007, chapter III).
+    small batch is biased (sectioning: Asmussen and Glynn, Stochastic Simulation, 2007, chapter III). No latency is
+    negative, so the interval begins at 0 at the least.
     """
     if len(in_order) < NUM_BATCHES * MIN_BATCH:
         return None
@@ -42,4 +43,4 @@ def batch_interval(in_order: Floats, statistic: Callable[[Floats], float]) -> In
     parts = np.array([statistic(batch) for batch in np.array_split(in_order, NUM_BATCHES)])
     variance = float(np.sum((parts - whole) ** 2)) / (NUM_BATCHES - 1)
     half_width = STUDENT_T * math.sqrt(variance / NUM_BATCHES)
-    return [whole - half_width, whole + half_width]
+    return [max(0.0, whole - half_width), whole + half_width]

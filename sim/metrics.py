@@ -67,6 +67,11 @@ class RunFacts:
     """KV blocks that requests can take; `free_blocks` of a step counts down from here."""
     preset: str | None = None
     """Name and version of the engine reproduced: `vllm@0.33`."""
+    model: str = ""
+    gpu: str = ""
+    tensor_parallel: int = 1
+    departures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """Policies other than the preset's own, by kind."""
     warmup_ns: int = 0
     slo: Slo = field(default_factory=Slo)
 
@@ -89,6 +94,10 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "seed": run.seed,
         "version": run.version,
         "preset": run.preset,
+        "model": run.model,
+        "gpu": run.gpu,
+        "tensor_parallel": run.tensor_parallel,
+        "departures": {kind: dict(spec) for kind, spec in run.departures.items()},
         "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
         "num_warmup_requests": len(everything.sent_ns) - len(measured.sent_ns),
         **_latency_figures(latencies, records.gaps()),
@@ -109,6 +118,17 @@ def summarize(records: Records, run: RunFacts) -> Summary:
 _STATUS_ORDER = (Status.FINISHED, Status.REFUSED, Status.ABORTED, Status.UNFINISHED)
 
 
+def headline(summary: Summary) -> str:
+    """What ran, in a line: model, GPUs, preset, and the policies that are not the preset's own."""
+    gpus = f"{summary['tensor_parallel']} x {summary['gpu']}" if summary["tensor_parallel"] > 1 else summary["gpu"]
+    parts = [f"{summary['model']} on {gpus}"] if summary["model"] else []
+    parts += [summary["preset"]] if summary["preset"] else []
+    for kind, spec in summary["departures"].items():
+        parameters = ", ".join(f"{key} {value}" for key, value in spec.items() if key != "name")
+        parts.append(f"{kind} {spec['name']}" + (f" ({parameters})" if parameters else ""))
+    return f"{summary['scenario']}: {', '.join(parts)}" if parts else str(summary["scenario"])
+
+
 def summary_json(summary: Summary) -> str:
     """The summary as text; raises ValueError on a NaN or an infinity."""
     return json.dumps(summary, indent=2, allow_nan=False) + "\n"
@@ -127,12 +147,12 @@ def _span(requests: RequestColumns, warmup_ns: int) -> Window:
 def load_window(requests: RequestColumns, warmup_ns: int) -> Window:
     """From the warm-up's end to the last arrival: the time in which load was on.
 
-    Where that is less than half of the measured time (everything was sent at once, or far faster than served)
-    the drain *is* the run, and the window goes on to the last token.
+    Where that is less than a twentieth of the measured time (everything was sent at once) the drain *is* the run,
+    and the window goes on to the last token.
     """
     span = _span(requests, warmup_ns)
     window = Window(warmup_ns, _last_arrival_ns(requests))
-    return window if 2 * window.length_ns >= span.length_ns else span
+    return window if 20 * window.length_ns >= span.length_ns else span
 
 
 def _latency_figures(latencies: Latencies, gaps: Gaps) -> Summary:

@@ -15,7 +15,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from .columns import Floats, Ints
-from .metrics import Summary
+from .metrics import Summary, headline
 from .timeline import Timeline
 
 # Okabe and Ito's palette: colour-blind readers tell these apart as well.
@@ -62,12 +62,10 @@ def plot_result(result: Path | ResultFrames, path: Path) -> None:
 
 
 def _title(summary: Summary) -> str:
-    preset = f" on {summary['preset']}" if summary["preset"] else ""
     rate = summary["requests_per_s"] or 0.0
     tokens = summary["output_tokens_per_s"] or 0.0
     finished = summary["num_requests"]["finished"]
-    figures = f"{finished:,} requests, {rate:.3g} requests/s, {tokens:,.0f} output tokens/s"
-    return f"{summary['scenario']}{preset}: {figures}"
+    return f"{headline(summary)}\n{finished:,} requests, {rate:.3g} requests/s, {tokens:,.0f} output tokens/s"
 
 
 def _plot_ttft(axes: Axes, frames: ResultFrames) -> None:
@@ -131,7 +129,7 @@ def _plot_queue(axes: Axes, timeline: Timeline) -> None:
         axes.plot(timeline.middles_s, mean, color=colour, linewidth=1.5, label=label)
     axes.set_ylim(0, max(1.0, axes.get_ylim()[1]) * 1.15)  # room for the legend
     axes.legend(loc="upper left", frameon=False, ncols=2)
-    _dress(axes, "Requests in the engine (shade: largest)", "requests")
+    _dress(axes, "Requests in the engine (line: mean, shade: largest)", "requests")
 
 
 def _plot_cache(axes: Axes, timeline: Timeline, usable_blocks: int) -> None:
@@ -155,7 +153,7 @@ def _plot_cache(axes: Axes, timeline: Timeline, usable_blocks: int) -> None:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if len(at_s):
         axes.legend(loc="lower center", frameon=True, edgecolor="none", framealpha=0.8)
-    _dress(axes, "KV cache in use (shade: largest)", "share of blocks")
+    _dress(axes, "KV cache in use (line: mean, shade: largest)", "share of blocks")
 
 
 def _mark_load_window(axes: Axes, timeline: Timeline, summary: Summary) -> None:

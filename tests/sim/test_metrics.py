@@ -11,7 +11,7 @@ import pytest
 
 from llmsim.policies.core.records import RequestRecord, Status
 from llmsim.sim.latencies import Slo
-from llmsim.sim.metrics import MEMORY_KEYS, Summary, summarize, summary_json
+from llmsim.sim.metrics import MEMORY_KEYS, Summary, headline, summarize, summary_json
 from llmsim.sim.recorder import Recorder
 from llmsim.tests.support.synthetic import MS, S, facts, record_busy_run, record_queue, refused, request, step
 
@@ -36,7 +36,7 @@ def nulls(summary: Summary) -> set[str]:
     return {
         key
         for key, value in summary.items()
-        if value is None or (isinstance(value, dict) and all(part is None for part in value.values()))
+        if value is None or (isinstance(value, dict) and value and all(part is None for part in value.values()))
     }
 
 
@@ -93,10 +93,16 @@ def test_windowed_rates_leave_the_drain_out_and_split_a_request_at_the_edge() ->
     assert windowed["output_tokens_per_s"] == pytest.approx((1 + 10 * 0.8) / 2.8)
 
 
-def test_where_all_is_sent_early_the_drain_is_the_run() -> None:
-    windowed = summary_of([request("a", 0), request("b", S)])["windowed"]
-    assert (windowed["start_s"], windowed["end_s"]) == (0.0, 4.0)
-    assert windowed["output_tokens_per_s"] == pytest.approx(22 / 4)
+def test_where_all_is_sent_at_once_the_drain_is_the_run() -> None:
+    windowed = summary_of([request("a", 0), request("b", S // 10)])["windowed"]
+    assert (windowed["start_s"], windowed["end_s"]) == (0.0, 3.1)
+    assert windowed["output_tokens_per_s"] == pytest.approx(22 / 3.1)
+
+
+def test_what_ran_stands_in_the_headline() -> None:
+    chunks = {"chunk_size": {"name": "fixed", "tokens": 512}}
+    summary = summary_of([request("a", 0)], model="m", gpu="g", tensor_parallel=2, departures=chunks)
+    assert headline(summary) == "made-up: m on 2 x g, vllm@0.33, chunk_size fixed (tokens 512)"
 
 
 def test_warmup_is_cut_by_the_time_sent() -> None:
