@@ -91,7 +91,7 @@ def run(
 
     Example: llmsim run scenarios/agent.yaml --set workload.rate=8 -o results/agent-8rps
     """
-    assembly = assemble(load_scenario(scenario, overrides or []))
+    assembly = assemble(load_scenario(scenario, overrides or []), warn)
     target = output or next_free(assembly.scenario.name)
     with RunProgress(people, assembly.scenario) as progress:
         summary = run_into(assembly, target, force=force, journal=journal, warn=warn, on_progress=progress.update)
@@ -107,7 +107,7 @@ def check(scenario: ScenarioPath, overrides: Overrides = None, as_json: AsJson =
 
     Example: llmsim check scenarios/agent.yaml --set hardware.gpu=a100-80g
     """
-    assembly: Assembly = assemble(load_scenario(scenario, overrides or []))
+    assembly: Assembly = assemble(load_scenario(scenario, overrides or []), warn)
     report = check_report(assembly, warn)
     print_check(assembly, report, people)
     if as_json:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..policies.core import specs
 from ..policies.core.config import EngineConfig, Policies
 from ..policies.core.engine import EngineCore
 from ..policies.core.gpu_spec import GpuSpec
@@ -15,7 +15,10 @@ from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
+from .gpu_reading import read_gpu
 from .loading import resolved
+from .model_reading import read_model
+from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
 from .schema import Scenario
 
@@ -60,10 +63,15 @@ class Assembly:
         return resolved(self.scenario, self.engine)
 
 
-def assemble(scenario: Scenario) -> Assembly:
-    """Resolve a scenario. Raises ScenarioError where the parts do not go together: a model that does not fit, say."""
-    model, gpu = specs.model(scenario.model), specs.gpu(scenario.hardware.gpu)
-    engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings)
+def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> Assembly:
+    """Resolve a scenario. Raises ScenarioError where the parts do not go together: a model that does not fit, say.
+
+    `warn` gets sentences for people: what was found odd and what was done about it.
+    """
+    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard)
+    model = with_precision(scenario, model, gpu)
+    _check_link(scenario, gpu)
+    engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
     budget = _budget(scenario, engine, model, gpu)
     config = EngineConfig(
         num_blocks=budget.num_blocks,
@@ -78,6 +86,16 @@ def assemble(scenario: Scenario) -> Assembly:
         watermark=engine.watermark,
     )
     return Assembly(scenario, engine, resolve_policies(scenario), model, gpu, budget, config)
+
+
+def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
+    if scenario.hardware.tensor_parallel > 1 and gpu.interconnect_bytes_per_s is None:
+        message = f"{gpu.name} has no link to other GPUs; tensor_parallel must be 1"
+        raise ScenarioError(scenario.source, "hardware.tensor_parallel", message)
+
+
+def _unheard(_: str) -> None:
+    """Where nobody listens."""
 
 
 def _budget(scenario: Scenario, engine: ResolvedEngine, model: ModelSpec, gpu: GpuSpec) -> MemoryBudget:

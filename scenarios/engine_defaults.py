@@ -28,6 +28,9 @@ class ResolvedEngine:
     gpu_memory_utilization: float
     num_gpu_blocks_override: int | None
     """None: as many as the memory holds."""
+    dtype: Literal["auto", "bfloat16", "float16"]
+    quantization: Literal["fp8", "awq", "gptq"] | None
+    """None: as the model's file says."""
     kv_cache_dtype: Literal["auto", "bf16", "fp8"]
     """`auto` is the model's own."""
     enable_prefix_caching: bool
@@ -58,6 +61,8 @@ def resolve_engine(
         block_size=_or(engine.block_size, 16),
         gpu_memory_utilization=_or(engine.gpu_memory_utilization, 0.92),
         num_gpu_blocks_override=engine.num_gpu_blocks_override,
+        dtype=_or(engine.dtype, "auto"),
+        quantization=engine.quantization,
         kv_cache_dtype=_or(engine.kv_cache_dtype, "auto"),
         enable_prefix_caching=_or(engine.enable_prefix_caching, True),
         enable_chunked_prefill=chunked,
@@ -114,9 +119,14 @@ def _check(engine: ResolvedEngine, model_max_len: int, file: Path | None) -> Non
         raise ScenarioError(file, "engine.max_num_batched_tokens", message)
 
 
-def resolve(scenario: Scenario, gpu_memory_bytes: int, model_max_len: int) -> ResolvedEngine:
-    """The scenario's engine with all defaults, in agreement with its policies; raises ScenarioError."""
-    file, gpu = scenario.source, scenario.hardware.gpu
+def resolve(
+    scenario: Scenario, gpu_memory_bytes: int, model_max_len: int, gpu_name: str | None = None
+) -> ResolvedEngine:
+    """The scenario's engine with all defaults, in agreement with its policies; raises ScenarioError.
+
+    `gpu_name` is the GPU's own where the scenario gives a path.
+    """
+    file, gpu = scenario.source, _or(gpu_name, scenario.hardware.gpu)
     engine = resolve_engine(scenario.engine, gpu, gpu_memory_bytes, model_max_len, file)
     policies = resolve_policies(scenario)
     tokens = policies["chunk_size"].get("tokens")

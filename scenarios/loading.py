@@ -13,6 +13,8 @@ from . import known_names
 from .complaints import complaint
 from .engine_defaults import ResolvedEngine
 from .errors import ScenarioError
+from .gpu_reading import is_data_sheet
+from .model_reading import is_config
 from .overrides import apply_overrides
 from .preset_policies import resolve_policies
 from .schema import Scenario
@@ -54,8 +56,10 @@ def scenario_from(raw: dict[str, Any], file: Path | None = None) -> Scenario:
 def _check_names(scenario: Scenario) -> None:
     """Model, GPU and policies are known ones."""
     file = scenario.source
-    _check_known(scenario, "model", scenario.model, known_names.model_names())
-    _check_known(scenario, "hardware.gpu", scenario.hardware.gpu, known_names.gpu_names())
+    if not is_config(scenario.model):
+        _check_known(scenario, "model", scenario.model, known_names.model_names())
+    if not is_data_sheet(scenario.hardware.gpu):
+        _check_known(scenario, "hardware.gpu", scenario.hardware.gpu, known_names.gpu_names())
     for kind, spec in resolve_policies(scenario).items():
         if wrong := known_names.policy_complaint(kind, spec):
             raise ScenarioError(file, f"policies.{kind}.{wrong.key}", wrong.message)

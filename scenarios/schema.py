@@ -19,7 +19,8 @@ POLICY_KINDS = ("scheduling", "chunk_size", "eviction", "preemption", "batching"
 class Hardware(Section):
     """What the engine runs on."""
 
-    gpu: str
+    gpu: Annotated[str, Field(min_length=1)]
+    """A name that `llmsim list gpus` shows, or the path of a data sheet of one's own, ending in .yaml."""
     tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
 
 
@@ -90,7 +91,7 @@ class Scenario(Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     """Names the results folder: letters, digits, dot, dash, underscore."""
     model: Annotated[str, Field(min_length=1)]
-    """A name that `llmsim list models` shows."""
+    """A name that `llmsim list models` shows, or the path of a Hugging Face config.json."""
     hardware: Hardware
     engine: Engine = Engine()
     policies: Policies = Policies()

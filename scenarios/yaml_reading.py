@@ -78,8 +78,14 @@ def parse_yaml(text: str, file: str | Path) -> object:
         raise ScenarioError(file, None, f"cannot be read: {error}") from None
 
 
-def read_yaml_mapping(path: Path) -> dict[str, Any]:
-    """The mapping that a UTF-8 file holds; ScenarioError where it is missing, empty or something else."""
+_SCENARIO = "a scenario is a mapping with name, model, hardware, workload"
+
+
+def read_yaml_mapping(path: Path, wanted: str = _SCENARIO) -> dict[str, Any]:
+    """The mapping that a UTF-8 file holds; ScenarioError where it is missing, empty or something else.
+
+    `wanted` is what an empty file is told.
+    """
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -91,7 +97,7 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
         raise ScenarioError(path, f"line {line}", f"byte 0x{raw[error.start]:02x} is not UTF-8") from None
     value = parse_yaml(text, path)
     if value is None:
-        raise ScenarioError(path, None, "is empty; a scenario is a mapping with name, model, hardware, workload")
+        raise ScenarioError(path, None, f"is empty; {wanted}")
     if not isinstance(value, dict):
         raise ScenarioError(path, None, f"holds a {type(value).__name__}, not a mapping of keys")
     return value

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from llmsim import __version__
+from llmsim.policies.core import specs
 from llmsim.tests.support.command_line import Outcome, contents, finish, llmsim, start, strict_json
 from llmsim.tests.support.scenario_files import BUSY, write_scenario
 from llmsim.tests.support.tree import ROOT
@@ -118,8 +119,8 @@ def test_check_says_what_fits_and_writes_nothing(tmp_path: Path, capsys: Capture
 @pytest.mark.parametrize(
     ("what", "names"),
     [
-        ("models", ["llama-3.1-8b", "tiny"]),
-        ("gpus", ["a100-80g", "h100-sxm", "h200-sxm"]),
+        ("models", specs.model_names()),
+        ("gpus", specs.gpu_names()),
         ("policies", ["batching", "scheduling", "preemption", "chunk_size", "eviction"]),
     ],
 )

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from llmsim.policies.core import specs
 from llmsim.tests.support.command_line import contents, llmsim
 from llmsim.tests.support.scenario_files import MINIMAL, write_scenario
 
 Capture = pytest.CaptureFixture[str]
+MODELS, GPUS = ", ".join(specs.model_names()), ", ".join(specs.gpu_names())
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +49,8 @@ def refusal(capsys: Capture, folder: Path, *arguments: object) -> str:
         ("workload.rate=.nan", "workload.rate: must be a finite number, not nan"),
         ("workload.prompt_tokens=0", "workload.prompt_tokens: 0 is out of range: must be at least 1"),
         ("workload.output_tokens=0", "workload.output_tokens: 0 is out of range: must be at least 1"),
-        ("hardware.gpu=h300", "hardware.gpu: 'h300' is unknown; choose a100-80g, h100-sxm, h200-sxm"),
-        ("model=gpt-5", "model: 'gpt-5' is unknown; choose llama-3.1-8b, tiny"),
+        ("hardware.gpu=voodoo2", f"hardware.gpu: 'voodoo2' is unknown; choose {GPUS}"),
+        ("model=gpt-5", f"model: 'gpt-5' is unknown; choose {MODELS}"),
         ("engine.num_gpu_blocks_override=1000000000000", "model: tiny does not fit h100-sxm"),
         ("nonsense", "--set nonsense: write --set key.path=value"),
         ("model.x=1", "model: holds 'tiny', not a mapping of keys"),

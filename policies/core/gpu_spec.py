@@ -29,9 +29,12 @@ class GpuSpec:
             raise ValueError(f"{self.name}: memory and speeds must be above zero")
 
     def peak_flop_per_s(self, dtype: Dtype) -> float:
-        """Dense FLOP/s of the tensor cores for this type; ValueError where there are none."""
-        if dtype == "bf16":
+        """Dense FLOP/s of the tensor cores for weights of this type; ValueError where there are none.
+
+        int4 weights are multiplied in bf16: kernels turn them back on the way.
+        """
+        if dtype != "fp8":
             return self.bf16_flop_per_s
         if self.fp8_flop_per_s is None:
-            raise ValueError(f"{self.name} has no fp8 tensor cores; choose a model with bf16 weights")
+            raise ValueError(f"{self.name} has no fp8 tensor cores; choose weights of another precision")
         return self.fp8_flop_per_s

@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Dtype = Literal["bf16", "fp8"]
-DTYPE_BYTES: dict[Dtype, int] = {"bf16": 2, "fp8": 1}
+Dtype = Literal["bf16", "fp8", "int4"]
+DTYPE_BITS: dict[Dtype, int] = {"bf16": 16, "fp8": 8, "int4": 4}
+INT4_GROUP = 128
+INT4_GROUP_BITS = 16 + 4
+"""A scale and a zero point for each group of 128 weights, in AWQ and GPTQ checkpoints alike."""
 ACTIVATION_BYTES = 2
-"""Of activations, embeddings, norms and lm_head: bf16 whatever the linear layers are (so are fp8 models)."""
+"""Of activations, embeddings, norms and lm_head: 16 bits whatever the linear layers are."""
+
+
+def stored_bytes(num_weights: int, dtype: Dtype) -> int:
+    """Bytes of a linear layer's weights, the scales of int4 included; those of fp8, one a layer, are not."""
+    bits = num_weights * DTYPE_BITS[dtype]
+    if dtype == "int4":
+        bits += -(-num_weights // INT4_GROUP) * INT4_GROUP_BITS
+    return -(-bits // 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +36,24 @@ class ModelSpec:
     vocab_size: int
     max_position_embeddings: int
     dtype: Dtype = "bf16"
-    """Of the linear layers' weights."""
+    """Of the linear layers' weights; bf16 stands for float16 too, whose size and speed are the same."""
     tied_embeddings: bool = False
     """lm_head shares the embedding's weights."""
     attention_bias: bool = False
     """Q, K and V have a bias."""
+    output_bias: bool = False
+    """Attention's output projection has one."""
     qk_norm: bool = False
     """Q and K are normalised head by head."""
+    norms_per_layer: int = 2
+    """Gemma-2 normalises what attention and MLP give, too."""
+    sliding_window: int | None = None
+    """Tokens that attention reaches in a sliding layer, the newest included."""
+    num_sliding_layers: int = 0
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPE_BYTES:
-            raise ValueError(f"{self.name}: dtype {self.dtype!r} is unknown; choose {', '.join(DTYPE_BYTES)}")
+        if self.dtype not in DTYPE_BITS:
+            raise ValueError(f"{self.name}: dtype {self.dtype!r} is unknown; choose {', '.join(DTYPE_BITS)}")
         for field in (
             "num_layers",
             "hidden_size",
@@ -48,6 +66,10 @@ class ModelSpec:
                 raise ValueError(f"{self.name}: {field} is {getattr(self, field)}; it must be at least 1")
         if self.vocab_size < 1 or self.max_position_embeddings < 1:
             raise ValueError(f"{self.name}: vocab_size and max_position_embeddings must be at least 1")
+        if self.norms_per_layer < 1 or not 0 <= self.num_sliding_layers <= self.num_layers:
+            raise ValueError(f"{self.name}: norms_per_layer must be at least 1, num_sliding_layers at most num_layers")
+        if (self.sliding_window or 0) < 1 and self.num_sliding_layers:
+            raise ValueError(f"{self.name}: sliding_window is {self.sliding_window}; sliding layers need at least 1")
         if self.num_heads % self.num_kv_heads:
             raise ValueError(f"{self.name}: {self.num_heads} heads cannot share {self.num_kv_heads} KV heads evenly")
 
@@ -58,12 +80,15 @@ class ModelSpec:
 
     def weight_bytes(self, tensor_parallel: int = 1) -> int:
         """Bytes of weights on each GPU."""
-        linear = self._layer_linear(tensor_parallel) * DTYPE_BYTES[self.dtype]
+        linear = stored_bytes(self._layer_linear(tensor_parallel), self.dtype)
         other = self._layer_other(tensor_parallel) * ACTIVATION_BYTES
         return self.num_layers * (linear + other) + self._outer(tensor_parallel) * ACTIVATION_BYTES
 
     def kv_bytes_per_token(self, tensor_parallel: int = 1, kv_dtype_bytes: int = ACTIVATION_BYTES) -> int:
-        """KV bytes of a token on each GPU: K and V of every layer and KV head that the GPU holds."""
+        """KV bytes of a token on each GPU: K and V of every layer and KV head that the GPU holds.
+
+        Sliding layers count in full: what falls out of their window is kept until the request ends.
+        """
         return 2 * self.num_layers * self.kv_heads_per_gpu(tensor_parallel) * self.head_dim * kv_dtype_bytes
 
     def heads_per_gpu(self, tensor_parallel: int) -> int:
@@ -101,7 +126,8 @@ class ModelSpec:
 
     def _layer_other(self, tensor_parallel: int) -> int:
         bias = self.qkv_width(tensor_parallel) if self.attention_bias else 0
-        return 2 * self.hidden_size + bias + (2 * self.head_dim if self.qk_norm else 0)
+        bias += self.hidden_size if self.output_bias else 0
+        return self.norms_per_layer * self.hidden_size + bias + (2 * self.head_dim if self.qk_norm else 0)
 
     def _outer(self, tensor_parallel: int) -> int:
         tables = 1 if self.tied_embeddings else 2

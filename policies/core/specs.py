@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -25,7 +26,11 @@ def model(name: str) -> ModelSpec:
 
 def gpu(name: str) -> GpuSpec:
     """The GPU of that name; raises UnknownName."""
-    sheet = _entry("GPU", "gpus", name)
+    return gpu_from_sheet(_entry("GPU", "gpus", name))
+
+
+def gpu_from_sheet(sheet: Mapping[str, Any]) -> GpuSpec:
+    """The GPU of a data sheet in GiB, GB/s and TFLOP/s, as the catalog's files state it."""
     return GpuSpec(
         name=sheet["name"],
         memory_bytes=round(sheet["memory_gib"] * GIB),

@@ -6,7 +6,7 @@ one by one, to the nanosecond.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,9 @@ class AnalyticCostModel:
         self._host_step_ns = round(self.roofline.efficiencies.host_step_s * 1e9)
         self._host_request_ns = round(self.roofline.efficiencies.host_request_s * 1e9)
         self._attention = attention_ticks(self.transformer, self.roofline)
+        self._window = model.sliding_window
         self._decodes: dict[int, DecodeLines] = {}
+        self._decodes_beyond: dict[int, DecodeLines] = {}
         self._tokens: dict[int, Ticks] = {}
         self._rows: dict[int, Ticks] = {}
         self._price_tokens(1)  # a model and a GPU that do not go together are refused here
@@ -69,6 +71,8 @@ class AnalyticCostModel:
         if chunks or num_drafts or num_samples != num_decodes:
             return self._mixed_cost(shape)
         lines = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
+        if self._window is not None and context > num_decodes * self._window:
+            lines = self._decodes_beyond[num_decodes]
         read, read_slope, multiply, multiply_slope, compute, compute_slope, memory, memory_slope = lines
         read += context * read_slope
         multiply += context * multiply_slope
@@ -86,32 +90,30 @@ class AnalyticCostModel:
         it. Equal, to the nanosecond, to asking for each step alone.
         """
         assert num_decodes > 0, f"a stretch of {num_decodes} decodes"
-        context = context_tokens + num_decodes * np.arange(num_steps, dtype=np.int64)
         lines = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         steepest = max(lines.reading_slope, lines.multiplying_slope)
-        assert lines.reading + (context_tokens + num_decodes * num_steps) * steepest < 2**63, "beyond int64"
-        read = lines.reading + context * lines.reading_slope
-        multiply = lines.multiplying + context * lines.multiplying_slope
+        longest = max(lines[0], lines[2]) + (context_tokens + num_decodes * num_steps) * steepest
+        dtype: type = np.int64 if longest < 2**63 else object  # Python's integers where a step takes half a minute
+        context: NDArray[Any] = context_tokens + num_decodes * np.arange(num_steps, dtype=dtype)
+        device, compute, memory = _along(lines, context)
+        if self._window is not None:
+            slid = context > num_decodes * self._window
+            beyond = _along(self._decodes_beyond[num_decodes], context)
+            device, compute, memory = np.where(slid, beyond, (device, compute, memory))
         host_ns = self._host_step_ns + num_decodes * self._host_request_ns
-        return StretchCost(
-            np.maximum(read, multiply) >> TICK_BITS,
-            np.full(num_steps, host_ns, dtype=np.int64),
-            (lines.compute + context * lines.compute_slope) >> TICK_BITS,
-            (lines.memory + context * lines.memory_slope) >> TICK_BITS,
-        )
+        return StretchCost(device, np.full(num_steps, host_ns, dtype=np.int64), compute, memory)
 
     def _mixed_cost(self, shape: StepShape) -> StepCost:
         chunks, num_decodes, context, _, num_samples, num_drafts = shape
-        device = compute = memory = num_tokens = 0
-        if chunks:
-            load = prefill_load(chunks)
-            num_tokens = load[1]
-            device, compute, memory = self._attention.price(*load)
-        if num_decodes or num_drafts:
-            load = decode_load(context, num_decodes, num_drafts)
-            num_tokens += load[1]
-            decode = self._attention.price(*load)
-            device, compute, memory = device + decode[0], compute + decode[1], memory + decode[2]
+        num_tokens = sum([q for q, _ in chunks]) + num_decodes + num_drafts
+        device = compute = memory = 0
+        for group in self._attention:
+            if chunks:
+                prefill = group.price(*prefill_load(chunks, group.window))
+                device, compute, memory = device + prefill[0], compute + prefill[1], memory + prefill[2]
+            if num_decodes or num_drafts:
+                decode = group.price(*decode_load(context, num_decodes, num_drafts, group.window))
+                device, compute, memory = device + decode[0], compute + decode[1], memory + decode[2]
         num_rows = num_samples + num_drafts
         linear = self._tokens.get(num_tokens) or self._price_tokens(num_tokens)
         head = self._rows.get(num_rows) or self._price_rows(num_rows)
@@ -125,6 +127,9 @@ class AnalyticCostModel:
     def _price_decodes(self, num_decodes: int) -> DecodeLines:
         linear, head = self._price_tokens(num_decodes), self._price_rows(num_decodes)
         lines = self._decodes[num_decodes] = decode_lines(num_decodes, linear, head, self._attention)
+        if self._window is not None:
+            beyond = decode_lines(num_decodes, linear, head, self._attention, beyond=True)
+            self._decodes_beyond[num_decodes] = beyond
         return lines
 
     def _price_tokens(self, num_tokens: int) -> Ticks:
@@ -136,3 +141,18 @@ class AnalyticCostModel:
         kernels = self.transformer.row_kernels(num_rows)
         ticks = self._rows[num_rows] = kernel_ticks(kernels, self.roofline)
         return ticks
+
+
+def _along(lines: DecodeLines, context: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Nanoseconds of the device and its two floors at these summed contexts."""
+    read = lines.reading + context * lines.reading_slope
+    multiply = lines.multiplying + context * lines.multiplying_slope
+    return (
+        _nanoseconds(np.maximum(read, multiply)),
+        _nanoseconds(lines.compute + context * lines.compute_slope),
+        _nanoseconds(lines.memory + context * lines.memory_slope),
+    )
+
+
+def _nanoseconds(ticks: NDArray[Any]) -> NDArray[np.int64]:
+    return (ticks >> TICK_BITS).astype(np.int64, copy=False)

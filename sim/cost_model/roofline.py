@@ -20,7 +20,7 @@ class Efficiencies:
     kv: float = 0.75
     """Of the bandwidth: attention and the KV write."""
     bf16: float = 0.65
-    """Of the FLOP/s: linear layers with bf16 weights."""
+    """Of the bf16 FLOP/s: linear layers with bf16 or int4 weights."""
     fp8: float = 0.55
     """Of the FLOP/s: linear layers with fp8 weights."""
     attention: float = 0.45

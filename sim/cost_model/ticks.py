@@ -7,13 +7,13 @@ tiny model (about 1,000 ticks), and coarse enough for int64 to hold a step of ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import ceil, floor
 from typing import NamedTuple
 
 from .kernel import Kernel
 from .roofline import Roofline
-from .transformer import Transformer
+from .transformer import AttentionGroup, Transformer
 
 TICK_BITS = 28
 TICKS_PER_S = 10**9 << TICK_BITS
@@ -30,8 +30,9 @@ class Ticks(NamedTuple):
 
 
 class AttentionTicks(NamedTuple):
-    """Of all layers' attention: launching, a token of context, a query, a (query, key) pair."""
+    """Of attention in layers that reach equally far: launching, a token of context, a query, a (query, key) pair."""
 
+    window: int | None
     gap: int
     context: int
     query: int
@@ -67,18 +68,43 @@ class DecodeLines(NamedTuple):
     memory_slope: int
 
 
-def decode_lines(num_decodes: int, linear: Ticks, head: Ticks, attention: AttentionTicks) -> DecodeLines:
-    """The lines of a batch size. The device's are to be shifted down: its rounding up is in them."""
-    device = linear.device + head.device + (attention.gap if num_decodes else 0) + ROUND_UP
+def decode_lines(
+    num_decodes: int, linear: Ticks, head: Ticks, groups: Sequence[AttentionTicks], *, beyond: bool = False
+) -> DecodeLines:
+    """The lines of a batch size. The device's are to be shifted down: its rounding up is in them.
+
+    `beyond` is for contexts whose sum exceeds the batch's windows: sliding layers cost what whole windows do.
+    """
+    lines = _at_one_cost(Ticks(linear.device + head.device + ROUND_UP, *_floors(linear, head)))
+    for group in groups if num_decodes else ():
+        if beyond and group.window is not None:
+            in_windows = num_decodes * group.window
+            more = _at_one_cost(Ticks(*group.price(in_windows, num_decodes, in_windows)))
+        else:
+            more = _along_context(num_decodes, group)
+        lines = DecodeLines(*(a + b for a, b in zip(lines, more, strict=True)))
+    return lines
+
+
+def _floors(linear: Ticks, head: Ticks) -> tuple[int, int]:
+    return linear.compute + head.compute, linear.memory + head.memory
+
+
+def _at_one_cost(ticks: Ticks) -> DecodeLines:
+    """What costs the same whatever the context."""
+    return DecodeLines(ticks.device, 0, ticks.device, 0, ticks.compute, 0, ticks.memory, 0)
+
+
+def _along_context(num_decodes: int, group: AttentionTicks) -> DecodeLines:
     return DecodeLines(
-        reading=device + num_decodes * attention.query,
-        reading_slope=attention.context,
-        multiplying=device,
-        multiplying_slope=attention.pair,
-        compute=linear.compute + head.compute,
-        compute_slope=attention.pair_floor,
-        memory=linear.memory + head.memory + num_decodes * attention.query_floor,
-        memory_slope=attention.context_floor,
+        reading=group.gap + num_decodes * group.query,
+        reading_slope=group.context,
+        multiplying=group.gap,
+        multiplying_slope=group.pair,
+        compute=0,
+        compute_slope=group.pair_floor,
+        memory=num_decodes * group.query_floor,
+        memory_slope=group.context_floor,
     )
 
 
@@ -92,13 +118,18 @@ def kernel_ticks(kernels: Iterable[Kernel], roofline: Roofline) -> Ticks:
     return Ticks(device, compute, memory)
 
 
-def attention_ticks(transformer: Transformer, roofline: Roofline) -> AttentionTicks:
-    """The slopes: a kernel that holds one token of context, one query, or one pair, over all layers."""
-    context = transformer.attention_kernel("context", 1, 0, 0)
-    query = transformer.attention_kernel("query", 0, 1, 0)
-    pair = transformer.attention_kernel("pair", 0, 0, 1)
-    ticks = TICKS_PER_S * context.num_launches
+def attention_ticks(transformer: Transformer, roofline: Roofline) -> list[AttentionTicks]:
+    """The slopes of each group of layers: a kernel that holds one token of context, one query, or one pair."""
+    return [_group_ticks(transformer, roofline, group) for group in transformer.attention_groups()]
+
+
+def _group_ticks(transformer: Transformer, roofline: Roofline, group: AttentionGroup) -> AttentionTicks:
+    context = transformer.attention_kernel("context", group.num_layers, 1, 0, 0)
+    query = transformer.attention_kernel("query", group.num_layers, 0, 1, 0)
+    pair = transformer.attention_kernel("pair", group.num_layers, 0, 0, 1)
+    ticks = TICKS_PER_S * group.num_layers
     return AttentionTicks(
+        window=group.window,
         gap=ceil(roofline.efficiencies.kernel_gap_s * ticks),
         context=ceil(roofline.memory_s(context) * ticks),
         query=ceil(roofline.memory_s(query) * ticks),

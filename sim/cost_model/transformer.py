@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...policies.core.estimator import StepShape
-from ...policies.core.model_spec import ACTIVATION_BYTES, DTYPE_BYTES, Dtype, ModelSpec
+from ...policies.core.model_spec import ACTIVATION_BYTES, Dtype, ModelSpec, stored_bytes
 from .kernel import Kernel
 
 AttentionLoad = tuple[int, int, int]
@@ -22,19 +23,38 @@ num_pairs        (query, key) pairs under the causal mask
 """
 
 
-def decode_load(context_tokens: int, num_decodes: int, num_drafts: int) -> AttentionLoad:
-    """The decodes' attention. Drafts are taken as spread evenly: each sees the mean context."""
+class AttentionGroup(NamedTuple):
+    """Layers whose attention reaches equally far."""
+
+    num_layers: int
+    window: int | None
+    """None: as far as the context."""
+
+
+def decode_load(context_tokens: int, num_decodes: int, num_drafts: int, window: int | None = None) -> AttentionLoad:
+    """The decodes' attention. Drafts are taken as spread evenly: each sees the mean context.
+
+    A window is taken as if all contexts were equal: exact where all are within it or all beyond, else too much,
+    as the sum of min(context, window) is at most min(sum of contexts, decodes x window).
+    """
+    if window is not None:
+        context_tokens = min(context_tokens, num_decodes * window)
     drafted_pairs = context_tokens * num_drafts // max(num_decodes, 1)
     return context_tokens, num_decodes + num_drafts, context_tokens + drafted_pairs
 
 
-def prefill_load(chunks: Sequence[tuple[int, int]]) -> AttentionLoad:
-    """The prefill chunks' attention: of q new tokens behind kv old ones the i-th sees kv + i."""
+def prefill_load(chunks: Sequence[tuple[int, int]], window: int | None = None) -> AttentionLoad:
+    """The prefill chunks' attention: of q new tokens behind kv old ones the i-th sees min(kv + i, window)."""
     context = queries = pairs = 0
     for q, kv in chunks:
         queries += q
-        context += q + kv
-        pairs += q * kv + q * (q + 1) // 2
+        whole = q if window is None else min(max(window - kv, 0), q)  # so many see all that is before them
+        pairs += whole * kv + whole * (whole + 1) // 2
+        if window is None:
+            context += q + kv
+        else:
+            context += min(q + kv, q - 1 + window)
+            pairs += (q - whole) * window
     return context, queries, pairs
 
 
@@ -73,7 +93,18 @@ class Transformer:
             Kernel("sampler", "elementwise", 1, num_bytes=num_rows * self.model.vocab_size * (2 + 4 + 4)),
         ]
 
-    def attention_kernel(self, name: str, context_tokens: int, num_queries: int, num_pairs: int) -> Kernel:
+    def attention_groups(self) -> list[AttentionGroup]:
+        """The layers by how far their attention reaches; those that reach furthest first."""
+        model = self.model
+        groups = [
+            AttentionGroup(model.num_layers - model.num_sliding_layers, None),
+            AttentionGroup(model.num_sliding_layers, model.sliding_window),
+        ]
+        return [group for group in groups if group.num_layers]
+
+    def attention_kernel(
+        self, name: str, num_layers: int, context_tokens: int, num_queries: int, num_pairs: int
+    ) -> Kernel:
         """A layer's attention: reads Q, K and V, writes the output; 4 FLOPs a pair, head and dimension."""
         width = self.model.heads_per_gpu(self.tensor_parallel) * self.model.head_dim
         kv_width = self.model.kv_heads_per_gpu(self.tensor_parallel) * self.model.head_dim
@@ -82,20 +113,24 @@ class Transformer:
         return Kernel(
             name,
             "attention",
-            self.model.num_layers,
+            num_layers,
             flops=4 * width * num_pairs,
             num_bytes=kv_bytes + query_bytes,
         )
 
     def step_kernels(self, shape: StepShape) -> list[Kernel]:
         """Every kernel of a step of this shape."""
-        prefill = prefill_load(shape.prefill_chunks)
-        decode = decode_load(shape.decode_context_tokens, shape.num_decodes, shape.num_drafts)
-        kernels = self.token_kernels(prefill[1] + decode[1])
-        if prefill[1]:
-            kernels.append(self.attention_kernel("prefill_attention", *prefill))
-        if decode[1]:
-            kernels.append(self.attention_kernel("decode_attention", *decode))
+        num_prefills = sum(q for q, _ in shape.prefill_chunks)
+        num_decoded = shape.num_decodes + shape.num_drafts
+        kernels = self.token_kernels(num_prefills + num_decoded)
+        for layers, window in self.attention_groups():
+            kind = "attention" if window is None else "sliding_attention"
+            if num_prefills:
+                prefill = prefill_load(shape.prefill_chunks, window)
+                kernels.append(self.attention_kernel(f"prefill_{kind}", layers, *prefill))
+            if num_decoded:
+                decode = decode_load(shape.decode_context_tokens, shape.num_decodes, shape.num_drafts, window)
+                kernels.append(self.attention_kernel(f"decode_{kind}", layers, *decode))
         return kernels + self.row_kernels(shape.num_samples + shape.num_drafts)
 
     def _linear_layers(self, num_tokens: int) -> list[Kernel]:
@@ -118,7 +153,7 @@ class Transformer:
         kv_width = model.kv_heads_per_gpu(gpus) * model.head_dim
         query_key = model.qkv_width(gpus) - kv_width
         kernels = [
-            self._elementwise("norm", 2 * layers, num_tokens * 4 * model.hidden_size),
+            self._elementwise("norm", model.norms_per_layer * layers, num_tokens * 4 * model.hidden_size),
             self._elementwise("rope", layers, num_tokens * 2 * query_key),
             self._elementwise("act", layers, num_tokens * 3 * model.intermediate_size // gpus),
             Kernel(
@@ -143,7 +178,7 @@ class Transformer:
             "linear",
             launches,
             flops=2 * rows * weights,
-            num_bytes=weights * DTYPE_BYTES[dtype] + activations,
+            num_bytes=stored_bytes(weights, dtype) + activations,
             dtype=dtype,
         )
 

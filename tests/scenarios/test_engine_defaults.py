@@ -45,6 +45,8 @@ def test_defaults_are_those_of_vllm() -> None:
         block_size=16,
         gpu_memory_utilization=0.92,
         num_gpu_blocks_override=None,
+        dtype="auto",
+        quantization=None,
         kv_cache_dtype="auto",
         enable_prefix_caching=True,
         enable_chunked_prefill=True,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from llmsim.policies.core import specs
 from llmsim.scenarios.engine_defaults import resolve
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario, resolved, scenario_from
@@ -15,6 +16,7 @@ from llmsim.scenarios.schema import json_schema
 from llmsim.tests.support.scenario_files import MINIMAL, write_scenario
 
 SHIPPED = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+MODELS, GPUS = ", ".join(specs.model_names()), ", ".join(specs.gpu_names())
 H100_BYTES = int(79.6 * 2**30)
 TRACE = "workload={type: trace, path: x, format: "
 
@@ -73,8 +75,8 @@ def test_there_are_shipped_scenarios() -> None:
         ("engine=", "engine: must be a mapping of keys, not null (nothing)"),
         ("hardware={}", "hardware.gpu: is required"),
         ("hardware.tensor_parallel=0", "hardware.tensor_parallel: 0 is out of range: must be at least 1"),
-        ("hardware.gpu=h300", "hardware.gpu: 'h300' is unknown; choose a100-80g, h100-sxm, h200-sxm"),
-        ("model=tiney", "model: 'tiney' is unknown; did you mean 'tiny'? choose llama-3.1-8b, tiny"),
+        ("hardware.gpu=voodoo2", f"hardware.gpu: 'voodoo2' is unknown; choose {GPUS}"),
+        ("model=tiney", f"model: 'tiney' is unknown; did you mean 'tiny'? choose {MODELS}"),
         (
             "name=a/b",
             "name: 'a/b' must be letters, digits, '.', '_' and '-', and begin with a letter or digit",

@@ -16,24 +16,10 @@ from llmsim.policies.core.memory import (
     concurrency_note,
     memory_budget,
 )
-from llmsim.policies.core.model_spec import ModelSpec
 
 LLAMA = specs.model("llama-3.1-8b")
-QWEN25_7B = ModelSpec(
-    name="qwen2.5-7b",
-    num_layers=28,
-    hidden_size=3584,
-    intermediate_size=18944,
-    num_heads=28,
-    num_kv_heads=4,
-    head_dim=128,
-    vocab_size=152064,
-    max_position_embeddings=32768,
-    attention_bias=True,
-)
-# Total memory: torch's report on an A100-SXM4-40GB, and that of the measured run's own card.
-A100_40G = GpuSpec("a100-40g", round(39.39 * GIB), bandwidth_bytes_per_s=1555e9, bf16_flop_per_s=312e12)
-RTX4090 = GpuSpec("rtx-4090", 25_250_627_584, bandwidth_bytes_per_s=1008e9, bf16_flop_per_s=165e12)
+QWEN25_7B = specs.model("qwen2.5-7b")
+A100_40G, RTX4090 = specs.gpu("a100-40g"), specs.gpu("rtx-4090")
 LIMITS = {
     "tensor_parallel": 1,
     "gpu_memory_utilization": 0.9,

@@ -5,44 +5,29 @@ import dataclasses
 import pytest
 
 from llmsim.policies.core import specs
-from llmsim.policies.core.model_spec import ModelSpec
+from llmsim.policies.core.model_spec import stored_bytes
 
 LLAMA = specs.model("llama-3.1-8b")
-QWEN25_7B = ModelSpec(
-    name="qwen2.5-7b",
-    num_layers=28,
-    hidden_size=3584,
-    intermediate_size=18944,
-    num_heads=28,
-    num_kv_heads=4,
-    head_dim=128,
-    vocab_size=152064,
-    max_position_embeddings=32768,
-    attention_bias=True,
-)
-QWEN3_06B = ModelSpec(
-    name="qwen3-0.6b",
-    num_layers=28,
-    hidden_size=1024,
-    intermediate_size=3072,
-    num_heads=16,
-    num_kv_heads=8,
-    head_dim=128,
-    vocab_size=151936,
-    max_position_embeddings=40960,
-    tied_embeddings=True,
-    qk_norm=True,
-)
+PUBLISHED = {
+    "gemma-2-9b": 9_241_705_984,
+    "llama-3.1-8b": 8_030_261_248,
+    "llama-3.1-70b": 70_553_706_496,
+    "llama-3.2-1b": 1_235_814_400,
+    "mistral-7b": 7_248_023_552,
+    "qwen2.5-7b": 7_615_616_512,
+    "qwen3-0.6b": 596_049_920,
+    "qwen3-8b": 8_190_735_360,
+    "qwen3-14b": 14_768_307_200,
+    "qwen3-32b": 32_762_123_264,
+}
+"""Parameters that Hugging Face counts in the checkpoints; tied embeddings once."""
 
 
-@pytest.mark.parametrize(
-    ("model", "published"),
-    [(LLAMA, 8_030_261_248), (QWEN25_7B, 7_615_616_512), (QWEN3_06B, 596_049_920)],
-    ids=lambda value: getattr(value, "name", ""),
-)
-def test_parameters_are_those_of_the_published_checkpoint(model, published):
-    assert model.num_parameters == published
-    assert model.weight_bytes() == 2 * published
+@pytest.mark.parametrize("name", [name for name in specs.model_names() if name != "tiny"])
+def test_parameters_are_those_of_the_published_checkpoint(name):
+    model = specs.model(name)
+    assert model.num_parameters == PUBLISHED[name]
+    assert model.weight_bytes() == 2 * PUBLISHED[name]
 
 
 def test_kv_of_a_llama_token_is_128_kib_in_bf16():
@@ -86,9 +71,22 @@ def test_a_tensor_parallel_that_does_not_divide_is_refused(gpus):
         ({"num_layers": 0}, "num_layers is 0"),
         ({"vocab_size": 0}, "vocab_size"),
         ({"num_kv_heads": 5}, "cannot share 5 KV heads"),
-        ({"dtype": "int4"}, "'int4' is unknown; choose bf16, fp8"),
+        ({"num_sliding_layers": 4}, "sliding_window is None; sliding layers need at least 1"),
+        ({"num_sliding_layers": 33, "sliding_window": 4096}, "num_sliding_layers at most num_layers"),
+        ({"dtype": "int3"}, "'int3' is unknown; choose bf16, fp8, int4"),
     ],
 )
 def test_impossible_shapes_are_refused(change, said):
     with pytest.raises(ValueError, match=said):
         dataclasses.replace(LLAMA, **change)
+
+
+@pytest.mark.parametrize(("name", "gigabytes"), [("llama-3.1-8b", 5.73), ("qwen2.5-7b", 5.57)])
+def test_int4_weights_are_as_large_as_the_published_awq_checkpoints(name, gigabytes):
+    int4 = dataclasses.replace(specs.model(name), dtype="int4")
+    assert int4.weight_bytes() / 1e9 == pytest.approx(gigabytes, abs=0.01)
+
+
+def test_weights_are_stored_in_their_bits_and_int4_in_groups():
+    assert [stored_bytes(1280, dtype) for dtype in ("bf16", "fp8", "int4")] == [2560, 1280, 640 + 25]
+    assert stored_bytes(129, "int4") == 70  # 64.5 bytes and two groups of 2.5

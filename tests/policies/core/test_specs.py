@@ -1,5 +1,7 @@
 """The catalog of models and GPUs."""
 
+from importlib.resources import files
+
 import pytest
 
 from llmsim.policies.core import specs
@@ -12,17 +14,23 @@ def test_every_model_and_gpu_carries_the_name_of_its_file():
 
 
 def test_the_catalog_holds_the_promised_names_in_order():
-    assert specs.model_names() == ["llama-3.1-8b", "tiny"]
-    assert specs.gpu_names() == ["a100-80g", "h100-sxm", "h200-sxm"]
+    assert specs.model_names() == [
+        *("gemma-2-9b", "llama-3.1-70b", "llama-3.1-8b", "llama-3.2-1b", "mistral-7b"),
+        *("qwen2.5-7b", "qwen3-0.6b", "qwen3-14b", "qwen3-32b", "qwen3-8b", "tiny"),
+    ]
+    assert specs.gpu_names() == [
+        *("a100-40g", "a100-80g", "b200", "h100-pcie", "h100-sxm", "h200-sxm"),
+        *("l4", "l40s", "mi300x", "rtx-4090", "rtx-pro-6000"),
+    ]
 
 
 def test_an_unknown_name_is_answered_with_the_choices():
     with pytest.raises(specs.UnknownName) as model_error:
         specs.model("lama")
-    assert str(model_error.value) == "model 'lama' is unknown; choose llama-3.1-8b, tiny"
+    assert str(model_error.value) == f"model 'lama' is unknown; choose {', '.join(specs.model_names())}"
     with pytest.raises(specs.UnknownName) as gpu_error:
         specs.gpu("../gpus/h100-sxm")
-    assert str(gpu_error.value).endswith("choose a100-80g, h100-sxm, h200-sxm")
+    assert str(gpu_error.value).endswith(f"choose {', '.join(specs.gpu_names())}")
 
 
 def test_a_data_sheet_is_read_in_si_units():
@@ -48,3 +56,20 @@ def test_a_gpu_without_speed_is_refused():
 
 def test_the_tiny_model_has_a_few_million_parameters():
     assert 2e6 < specs.model("tiny").num_parameters < 10e6
+
+
+@pytest.mark.parametrize("name", specs.gpu_names())
+def test_a_gpus_figures_are_of_the_right_order(name):
+    gpu = specs.gpu(name)
+    assert 20e9 < gpu.memory_bytes < 210e9
+    assert 250e9 < gpu.bandwidth_bytes_per_s < 10e12
+    assert 100e12 < gpu.bf16_flop_per_s < 3e15
+    assert gpu.fp8_flop_per_s is None or gpu.fp8_flop_per_s / gpu.bf16_flop_per_s == pytest.approx(2, rel=0.02)
+    assert 64e9 <= gpu.interconnect_bytes_per_s <= 1.8e12
+
+
+@pytest.mark.parametrize("name", specs.gpu_names())
+def test_a_gpus_file_says_where_its_figures_are_from(name):
+    text = (files("llmsim.policies.core") / "catalog" / "gpus" / f"{name}.yaml").read_text()
+    assert text.startswith("# Source: ")
+    assert "memory_gib is " in text

@@ -23,6 +23,8 @@ FLOP_BOUND = AnalyticCostModel(LLAMA, SLOW_GPU)
 def every_cost_model():
     models = [specs.model(name) for name in specs.model_names()]
     models.append(dataclasses.replace(LLAMA, name="llama-fp8", dtype="fp8", qk_norm=True))
+    models.append(dataclasses.replace(LLAMA, name="llama-int4", dtype="int4", attention_bias=True))
+    models.append(dataclasses.replace(specs.model("tiny"), name="slides", sliding_window=700, num_sliding_layers=4))
     for gpu in [*map(specs.gpu, specs.gpu_names()), SLOW_GPU]:
         for model in models:
             if model.dtype == "fp8" and gpu.fp8_flop_per_s is None:
@@ -171,3 +173,47 @@ def test_a_model_and_gpus_that_do_not_go_together_are_refused_at_once():
     alone = dataclasses.replace(specs.gpu("h100-sxm"), interconnect_bytes_per_s=None)
     with pytest.raises(ValueError, match="no link to other GPUs"):
         AnalyticCostModel(LLAMA, alone, tensor_parallel=2)
+
+
+def test_a_stretch_of_steps_of_minutes_is_exact_too():
+    slowest = dataclasses.replace(SLOW_GPU, bf16_flop_per_s=2e10)
+    cost_model = AnalyticCostModel(LLAMA, slowest)
+    stretch = cost_model.decode_stretch(512, 512_000, 1000, 2)
+    assert stretch.device_ns[0] > 60 * 10**9
+    assert stretch.device_ns.tolist() == [
+        cost_model.step_cost(StepShape((), 512, context, 1000, 512, 0)).device_ns for context in (512_000, 512_512)
+    ]
+
+
+GEMMA = AnalyticCostModel(specs.model("gemma-2-9b"), specs.gpu("h100-sxm"))
+
+
+@given(st.integers(1, 300), st.integers(-40, 40), st.integers(0, 299))
+def test_a_stretch_that_crosses_the_window_equals_its_steps(num_decodes, before, more):
+    context = num_decodes * (4096 - before) - more % num_decodes
+    stretch = GEMMA.decode_stretch(num_decodes, context, 4200, 60)
+    for i, priced in enumerate(zip(*(column.tolist() for column in stretch), strict=True)):
+        shape = StepShape((), num_decodes, context + i * num_decodes, 4200 + i, num_decodes, 0)
+        assert GEMMA.step_cost(shape)[:4] == priced
+
+
+def test_beyond_the_window_half_of_gemmas_layers_read_no_more():
+    def memory_ns(context):
+        return GEMMA.step_cost(StepShape((), 1, context, context, 1, 0)).memory_ns
+
+    within, beyond = memory_ns(4000) - memory_ns(2000), memory_ns(8000) - memory_ns(6000)
+    assert beyond == pytest.approx(within / 2, abs=2)
+
+
+def test_int4_weights_are_read_faster_but_multiplied_as_bf16():
+    int4 = AnalyticCostModel(dataclasses.replace(LLAMA, dtype="int4"), specs.gpu("h100-sxm"))
+    decode, prefill = StepShape((), 1, 1, 1, 1, 0), StepShape([(8192, 0)], 0, 0, 0, 1, 0)
+    assert int4.step_cost(decode).memory_ns < 0.4 * H100.step_cost(decode).memory_ns
+    assert int4.step_cost(prefill).compute_ns == H100.step_cost(prefill).compute_ns
+
+
+def test_fp8_weights_are_read_and_multiplied_faster():
+    fp8 = AnalyticCostModel(dataclasses.replace(LLAMA, dtype="fp8"), specs.gpu("h100-sxm"))
+    decode, prefill = StepShape((), 1, 1, 1, 1, 0), StepShape([(8192, 0)], 0, 0, 0, 1, 0)
+    assert fp8.step_cost(decode).memory_ns < 0.6 * H100.step_cost(decode).memory_ns
+    assert fp8.step_cost(prefill).device_ns < 0.7 * H100.step_cost(prefill).device_ns

@@ -3,6 +3,8 @@
 import dataclasses
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llmsim.policies.core import specs
 from llmsim.policies.core.estimator import StepShape
@@ -102,3 +104,32 @@ def test_qk_norm_is_a_kernel_of_its_own():
     assert "qk_norm" not in named(ONE_GPU.token_kernels(1))
     qwen = dataclasses.replace(LLAMA, qk_norm=True)
     assert named(Transformer(qwen, 1, kv_dtype_bytes=2).token_kernels(1))["qk_norm"].num_launches == 32
+
+
+def test_a_window_cuts_what_each_query_sees():
+    chunks = [(5, 3), (2, 0), (1, 9), (300, 2), (4, 600)]
+    for window in (1, 4, 7, 250, 1000):
+        pairs = sum(min(kv + i, window) for q, kv in chunks for i in range(1, q + 1))
+        keys = sum(
+            len({key for i in range(1, q + 1) for key in range(max(kv + i - window, 0), kv + i)}) for q, kv in chunks
+        )
+        assert prefill_load(chunks, window) == (keys, 312, pairs)
+    assert prefill_load(chunks, 1000) == prefill_load(chunks)
+
+
+@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=50), st.integers(1, 5000))
+def test_decodes_under_a_window_are_exact_on_one_side_of_it_and_never_too_little(contexts, window):
+    priced, _, _ = decode_load(sum(contexts), len(contexts), 0, window)
+    exact = sum(min(context, window) for context in contexts)
+    assert priced >= exact
+    if max(contexts) <= window or min(contexts) >= window:
+        assert priced == exact
+
+
+def test_every_other_layer_of_gemma_slides():
+    gemma = Transformer(specs.model("gemma-2-9b"), 1, kv_dtype_bytes=2)
+    kernels = named(gemma.step_kernels(StepShape((), 10, 80_000, 8_000, 10, 0)))
+    full, sliding = kernels["decode_attention"], kernels["decode_sliding_attention"]
+    assert (full.num_launches, sliding.num_launches) == (21, 21)
+    assert (full.flops, sliding.flops) == (4 * 4096 * 80_000, 4 * 4096 * 40_960)
+    assert kernels["norm"].num_launches == 4 * 42
