@@ -45,6 +45,9 @@ from .scenarios.studies.replications import replicate, replications_table, with_
 from .scenarios.studies.sweep import Sweep, SweepInterrupted
 from .scenarios.studies.sweep_table import json_rows, sweep_table
 from .scenarios.tables import print_summary
+from .scenarios.traffic_picture import draw_traffic
+from .scenarios.traffic_report import observe, traffic_report
+from .scenarios.traffic_tables import print_traffic
 from .scenarios.yaml_reading import read_yaml_mapping
 
 app = typer.Typer(
@@ -178,6 +181,29 @@ def check(scenario: ScenarioPath, overrides: Overrides = None, as_json: AsJson =
     assembly: Assembly = assemble(load_scenario(scenario, overrides or []), warn)
     report = check_report(assembly, warn)
     print_check(assembly, report, people)
+    if as_json:
+        print_json(report)
+
+
+@app.command()
+def workload(
+    scenario: ScenarioPath,
+    overrides: Overrides = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Draw the traffic here, as a PNG.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a scenario's traffic without running it: lengths, arrivals, how much prompts share, a picture.
+
+    Example: llmsim workload scenarios/agent.yaml -o traffic.png
+    """
+    traffic = observe(assemble(load_scenario(scenario, overrides or [])), warn)
+    report = traffic_report(traffic)
+    print_traffic(report, people)
+    if output is not None:
+        draw_traffic(traffic, output)
+        say(f"picture in {output}")
     if as_json:
         print_json(report)
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from ...policies.core.request import Prompt
 from ..complaints import shown
 from ..content_ids import unique_prompt
-from ..errors import ScenarioError
-from .reading import read_lines
+from .cells import count, read_cells
 from .rows import TraceRow, row_error
 
 _COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
@@ -29,37 +28,13 @@ _TIMESTAMP = re.compile(
 
 def read_azure(path: Path) -> Iterator[TraceRow]:
     """The rows in the file's order; ScenarioError names file, line and field."""
-    lines = read_lines(path)
-    header = [name.strip() for name in next(lines)[1].split(",")]
-    at_time, at_prompt, at_output = _columns(header, path)
-    index = 0
-    for line, text in lines:
-        cells = text.split(",")
-        if len(cells) != len(header):
-            raise row_error(path, line, None, f"has {len(cells)} columns, but the header has {len(header)}")
-        prompt_tokens = _count(cells[at_prompt], path, line, "ContextTokens")
+    for index, (line, (time, prompt, output)) in enumerate(read_cells(path, _COLUMNS)):
+        prompt_tokens = count(prompt, path, line, "ContextTokens")
         yield TraceRow(
-            _calendar_ns(cells[at_time], path, line),
+            _calendar_ns(time, path, line),
             Prompt(((unique_prompt(index), 0, prompt_tokens),)),
-            _count(cells[at_output], path, line, "GeneratedTokens"),
+            count(output, path, line, "GeneratedTokens"),
         )
-        index += 1
-    if index == 0:
-        raise ScenarioError(path, None, "the trace has a header but no rows")
-
-
-def _columns(header: list[str], path: Path) -> tuple[int, ...]:
-    """Where the three columns stand."""
-    for name in _COLUMNS:
-        if name not in header:
-            raise row_error(path, 1, name, f"is missing; the header must hold {', '.join(_COLUMNS)}")
-    return tuple(header.index(name) for name in _COLUMNS)
-
-
-def _count(cell: str, path: Path, line: int, field: str) -> int:
-    if cell.isdecimal() and cell.isascii() and len(cell) <= 18:
-        return int(cell)
-    raise row_error(path, line, field, f"must be a whole number of at least 0, not {shown(cell)}")
 
 
 def _calendar_ns(cell: str, path: Path, line: int) -> int:

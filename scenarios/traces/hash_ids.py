@@ -7,13 +7,12 @@ other fields are left alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from ...policies.core.request import Prompt
 from ..complaints import shown
+from .objects import json_object, label
 from .reading import read_lines
 from .rows import TraceRow, nanoseconds, num_tokens, row_error
 
@@ -24,30 +23,17 @@ _FIELDS = ("timestamp", "input_length", "output_length", "hash_ids")
 def read_hash_ids(path: Path, block_tokens: int) -> Iterator[TraceRow]:
     """The rows in the file's order; ScenarioError names file, line and field."""
     for line, text in read_lines(path):
-        fields = _object(text, path, line)
+        fields = json_object(text, path, line, _FIELDS)
         length = num_tokens(fields["input_length"], path, line, "input_length")
         yield TraceRow(
             nanoseconds(fields["timestamp"], _MS, path, line, "timestamp"),
-            _prompt(fields["hash_ids"], length, block_tokens, path, line),
+            block_prompt(fields["hash_ids"], length, block_tokens, path, line),
             num_tokens(fields["output_length"], path, line, "output_length"),
-            _session(fields.get("session"), path, line),
+            label(fields.get("session"), path, line, "session"),
         )
 
 
-def _object(text: str, path: Path, line: int) -> dict[str, Any]:
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise row_error(path, line, None, f"is not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise row_error(path, line, None, f"must be an object with {', '.join(_FIELDS)}, not {shown(fields)}")
-    for field in _FIELDS:
-        if field not in fields:
-            raise row_error(path, line, field, "is missing")
-    return fields
-
-
-def _prompt(ids: object, length: int, block_tokens: int, path: Path, line: int) -> Prompt:
+def block_prompt(ids: object, length: int, block_tokens: int, path: Path, line: int) -> Prompt:
     """One span a block, the last as long as what is left."""
     if not isinstance(ids, list) or any(type(content) is not int for content in ids):
         raise row_error(path, line, "hash_ids", f"must be a list of whole numbers, not {shown(ids)}")
@@ -62,15 +48,3 @@ def _prompt(ids: object, length: int, block_tokens: int, path: Path, line: int) 
     spans = [(content, 0, block_tokens) for content in ids]
     spans[-1] = (ids[-1], 0, length - (expected - 1) * block_tokens)
     return Prompt(spans)
-
-
-def _session(value: object, path: Path, line: int) -> str | None:
-    if isinstance(value, str):
-        if not value.isprintable():
-            raise row_error(path, line, "session", f"must be printable text, not {value!a}")
-        return value
-    if value is None:
-        return None
-    if type(value) is int:
-        return str(value)
-    raise row_error(path, line, "session", f"must be text or a whole number, not {shown(value)}")

@@ -1,7 +1,8 @@
-"""Opens a trace, plain or gzipped (told by its first bytes, not its name), and streams its lines."""
+"""Opens a trace, plain or gzipped (told by its first bytes, not its name), and streams its lines or its text."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import zlib
@@ -23,8 +24,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     a gzip that breaks off.
     """
     line, empty = 0, True
-    if path.exists() and not (path.is_file() or path.is_dir()):  # it is read more than once
-        raise ScenarioError(path, None, "the trace is not a regular file")
+    _check_regular(path)
     try:
         with path.open("rb") as file:
             for raw in _unpacked(file):
@@ -41,13 +41,41 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise ScenarioError(path, None, "the trace is empty")
 
 
-def _unpacked(file: BinaryIO) -> Iterator[bytes]:
-    """Lines of the file, unpacked where it is a gzip."""
+def read_chunks(path: Path, num_bytes: int = 1 << 16) -> Iterator[str]:
+    """The file's text in pieces that are not empty. Raises ScenarioError as `read_lines` does, without a line."""
+    _check_regular(path)
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    done = 0
+    try:
+        with path.open("rb") as file:
+            unpacked = _unpacked(file)
+            while raw := unpacked.read(num_bytes):
+                if text := decoder.decode(raw):
+                    yield text
+                done += len(raw)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        says = f"byte 0x{error.object[error.start]:02x} near offset {done + error.start} is not UTF-8"
+        raise ScenarioError(path, None, says) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ScenarioError(path, None, f"the gzip is truncated or damaged: {error}") from None
+    except OSError as error:
+        raise ScenarioError(path, None, f"the trace cannot be read: {error.strerror}") from None
+
+
+def _check_regular(path: Path) -> None:
+    """A trace is read more than once, so it cannot be a pipe."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ScenarioError(path, None, "the trace is not a regular file")
+
+
+def _unpacked(file: BinaryIO) -> BinaryIO:
+    """The file, unpacked where it is a gzip."""
     head = file.read(2)
     file.seek(0)
     if head != _GZIP_MAGIC:
-        return iter(file)
-    return iter(io.BufferedReader(gzip.GzipFile(fileobj=file)))
+        return file
+    return io.BufferedReader(gzip.GzipFile(fileobj=file))
 
 
 def _decoded(raw: bytes, path: Path, line: int) -> str:

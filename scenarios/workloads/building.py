@@ -9,10 +9,11 @@ from pathlib import Path
 from ...policies.core.workload import Workload
 from ..errors import ScenarioError
 from ..schema import Scenario
-from ..schema_workload import GeneratedSettings, TraceSettings
+from ..schema_workload import SESSION_FORMATS, GeneratedSettings, TraceSettings
 from .closed_loop import ClosedLoop
 from .drafting import drafts
 from .generated import GeneratedWorkload
+from .session_trace import SessionTraceWorkload
 from .trace import TraceWorkload
 
 
@@ -22,16 +23,22 @@ def build_workload(scenario: Scenario, warn: Callable[[str], None]) -> Workload:
     A trace is read through and checked here (ScenarioError), so that a bad row stops the run before it
     starts. `warn` gets sentences for people: what was found odd and what was done about it.
     """
-    settings = scenario.workload
+    settings, seed = scenario.workload, scenario.run.seed
     if isinstance(settings, TraceSettings):
-        return TraceWorkload(settings, _trace_path(scenario, settings.path, warn), warn)
-    return generated_workload(settings, scenario.run.seed)
+        return play_trace(settings, _trace_path(scenario, settings.path, warn), seed, warn)
+    return generated_workload(settings, seed)
 
 
 def generated_workload(settings: GeneratedSettings, seed: int) -> Workload:
     """A generator's traffic. Raises ScenarioError where a file of lengths is missing or wrong."""
     workload = GeneratedWorkload(settings, partial(drafts, settings, seed), seed)
     return workload if settings.num_clients is None else ClosedLoop(settings, workload, seed)
+
+
+def play_trace(settings: TraceSettings, path: Path, seed: int, warn: Callable[[str], None]) -> Workload:
+    """The traffic of a trace's file."""
+    workload = SessionTraceWorkload if settings.format in SESSION_FORMATS else TraceWorkload
+    return workload(settings, path, seed, warn)
 
 
 def _trace_path(scenario: Scenario, relative: str, warn: Callable[[str], None]) -> Path:

@@ -129,7 +129,8 @@ def test_there_are_shipped_scenarios() -> None:
         ),
         (
             TRACE + "azur}",
-            "workload.format: 'azur' is unknown; did you mean 'azure'? choose azure, hash_ids, mooncake",
+            "workload.format: 'azur' is unknown; did you mean 'azure'? choose azure, bailian, burstgpt, custom, "
+            "hash_ids, mooncake, sharegpt, weka",
         ),
         (TRACE + "azure, limit: 0}", "workload.limit: 0 is out of range: must be at least 1"),
         (TRACE + "azure, time_scale: 0}", "workload.time_scale: 0 is out of range: must be at least 1e-06"),

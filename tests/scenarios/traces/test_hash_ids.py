@@ -74,6 +74,7 @@ def test_empty_prompt_and_empty_output_are_rows(tmp_path: Path) -> None:
         ({"timestamp": True}, "timestamp: must be a finite number, not true"),
         ({"timestamp": -1}, "timestamp: -1 is out of range: must be at least 0, within 292 years"),
         ({"timestamp": 1e300}, "timestamp: 1e+300 is out of range: must be at least 0, within 292 years"),
+        ({"timestamp": 1e305}, "timestamp: 1e+305 is out of range: must be at least 0, within 292 years"),
         ({"input_length": 40.0}, "input_length: must be a whole number, not 40.0"),
         ({"input_length": -1}, "input_length: -1 is out of range: must be at least 0"),
         ({"output_length": "7"}, "output_length: must be a whole number, not '7'"),
