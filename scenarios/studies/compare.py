@@ -88,7 +88,7 @@ def _side(result: Result) -> dict[str, Any]:
         "preset": summary["preset"],
         "version": summary["version"],
         "seed": summary["seed"],
-        "max_tokens": scenario["workload"]["max_tokens"],
+        "max_tokens": scenario["workload"].get("max_tokens"),
         "num_requests": summary["num_requests"],
         **{key: summary[key] for key in SHOWN},
     }
