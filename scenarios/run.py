@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -73,12 +74,17 @@ def simulate(
             on_progress=on_progress,
         )
         driver.run()
-    except StallError as error:
-        raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
-    finally:
         recorder.close()
         if log is not None:
             log.close()
+    except BaseException as error:
+        recorder.discard()
+        if log is not None:
+            with suppress(Exception):
+                log.close()
+        if isinstance(error, StallError):
+            raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
+        raise
     return summarize(recorder, facts(assembly))
 
 

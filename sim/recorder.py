@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,12 @@ class Recorder:
             self._writers["itl"].write_columns(self.gaps())
         for writer in self._writers.values():
             writer.close()
+
+    def discard(self) -> None:
+        """Let the files go, whatever state an interruption has left them in; they are not to be read."""
+        for writer in self._writers.values():
+            with suppress(Exception):
+                writer.close()
 
     def step_chunks(self) -> Iterator[StepColumns]:
         """All steps, chunk by chunk, after `close`."""
