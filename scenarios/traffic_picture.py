@@ -76,7 +76,7 @@ def _plot_cache(axes: Axes, traffic: Traffic) -> None:
     axes.set_xlabel(f"cache, blocks of {traffic.block_tokens:,} tokens")
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.legend(loc="upper left", frameon=False)
+    axes.legend(loc="lower right", frameon=False)
     _dress(axes, "What an LRU cache finds, one request after another", "share of prompt blocks")
 
 

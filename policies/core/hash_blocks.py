@@ -188,7 +188,8 @@ class HashBlocks:
             return False
         run.ids += ids
         node.length += len(ids)
-        node.stream = stream  # it agrees with the one before as far as that went
+        if node.stream is not stream:
+            node.stream = stream  # it agrees with the one before as far as that went
         lease.num_blocks += len(ids)
         return True
 
