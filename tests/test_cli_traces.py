@@ -43,7 +43,7 @@ def play(capsys: Capture, folder: Path, form: str, raw: bytes | None, command: s
 @pytest.mark.parametrize(
     ("form", "raw", "says"),
     [
-        ("azure", None, "s.yaml: workload.path: there is no trace "),
+        ("azure", None, "s.yaml: workload.path: there is no file "),
         ("azure", b"", "trace: the trace is empty"),
         ("mooncake", b"\n\n", "trace: the trace is empty"),
         ("azure", HEADER, "trace: the trace has a header but no rows"),

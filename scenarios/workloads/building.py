@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ...policies.core.workload import Workload
-from ..errors import ScenarioError
+from ..paths import path_given
 from ..schema import Scenario
 from ..schema_workload import SESSION_FORMATS, GeneratedSettings, TraceSettings
 from .closed_loop import ClosedLoop
@@ -25,7 +25,7 @@ def build_workload(scenario: Scenario, warn: Callable[[str], None]) -> Workload:
     """
     settings, seed = scenario.workload, scenario.run.seed
     if isinstance(settings, TraceSettings):
-        return play_trace(settings, _trace_path(scenario, settings.path, warn), seed, warn)
+        return play_trace(settings, path_given(scenario, "workload.path", settings.path, warn), seed, warn)
     return generated_workload(settings, seed)
 
 
@@ -39,15 +39,3 @@ def play_trace(settings: TraceSettings, path: Path, seed: int, warn: Callable[[s
     """The traffic of a trace's file."""
     workload = SessionTraceWorkload if settings.format in SESSION_FORMATS else TraceWorkload
     return workload(settings, path, seed, warn)
-
-
-def _trace_path(scenario: Scenario, relative: str, warn: Callable[[str], None]) -> Path:
-    """The trace's file: relative to the scenario's folder or, where that has none, to the working directory."""
-    path = scenario.path_to(relative)
-    if path.exists():
-        return path
-    if Path(relative).exists():
-        warn(f"workload.path: {relative} is taken from the working directory, not the scenario's folder")
-        return Path(relative)
-    message = f"there is no trace {path}; paths are relative to the scenario's folder"
-    raise ScenarioError(scenario.source, "workload.path", message)

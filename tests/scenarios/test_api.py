@@ -67,7 +67,7 @@ def test_the_temporary_folder_goes_with_the_result_and_one_that_was_named_stays(
 def test_a_mistake_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     trace = {"workload": {"type": "trace", "format": "azure", "path": "none.csv"}}
-    with pytest.raises(ScenarioError, match=r"there is no trace none\.csv"):
+    with pytest.raises(ScenarioError, match=r"there is no file none\.csv"):
         llmsim.run(yaml.safe_load(MINIMAL) | trace)
     with pytest.raises(ScenarioError, match=r"^workload\.rat: unknown key; did you mean 'rate'"):
         llmsim.run(yaml.safe_load(MINIMAL), {"workload.rat": 3})

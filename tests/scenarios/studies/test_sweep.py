@@ -139,7 +139,7 @@ def test_a_wrong_point_is_said_before_anything_runs(tmp_path: Path, monkeypatch:
     with pytest.raises(ScenarioError, match="unknown key; did you mean 'rate'"):
         swept(tmp_path / "s", {"workload.rat": [1]})
     trace = {"workload": [{"type": "trace", "format": "azure", "path": "none"}]}
-    with pytest.raises(ScenarioError, match="there is no trace none"):
+    with pytest.raises(ScenarioError, match="there is no file none"):
         swept(tmp_path / "s", trace)
     with pytest.raises(ScenarioError, match="seeds: 0 is out of range"):
         swept(tmp_path / "s", seeds=0)

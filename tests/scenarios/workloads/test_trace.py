@@ -148,7 +148,7 @@ def test_missing_trace_says_what_its_path_is_relative_to(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ScenarioError) as caught:
         build_workload(load_scenario(scenario_path, overrides), refuse_to_warn)
-    says = f"{scenario_path}: workload.path: there is no trace {tmp_path}/here/trace; paths are relative to the "
+    says = f"{scenario_path}: workload.path: there is no file {tmp_path}/here/trace; paths are relative to the "
     assert str(caught.value) == says + "scenario's folder"
     write_trace(tmp_path, rows(1))
     warned: list[str] = []
