@@ -62,8 +62,6 @@ class SimDriver:
         on_progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.core = core
-        self.last_arrival_ns = 0
-        """When the last request by itself was sent: until then the load is on."""
         self.num_ended = 0
         self._executor = executor
         self._workload = workload
@@ -102,7 +100,6 @@ class SimDriver:
                 heappush(self._due, arrival.time_ns + ingress)
                 yield env.timeout(delay)
                 heappop(self._due)
-            self.last_arrival_ns = arrival.time_ns
             self._receive(arrival)
         self._num_expected -= 1
         self._alert()

@@ -98,10 +98,7 @@ NO_MATCH = Match([], 0, 0)
 
 
 class HashBlocks:
-    """The prefix index of one KV cache."""
-
-    enters_at = "plan"
-    """Full blocks enter when they are allocated, before they are computed (an index of SGLang's kind: at commit)."""
+    """The prefix index of one KV cache. Full blocks enter when they are allocated, before they are computed."""
 
     def __init__(self, block_size: int, eviction: EvictionPolicy) -> None:
         self._block_size = block_size

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -134,6 +134,10 @@ def _json(line: str, where: str) -> Any:
         raise JournalError(f"{where}: is not JSON: {error}") from None
 
 
+Entry = dict[str, Any]
+Call = Callable[[], str | None]
+"""A call of the core; returns in what the outcome differs from the journal's, or None."""
+
 _MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 """What an entry raises that lacks a key, or holds a value of another kind."""
 
@@ -162,9 +166,10 @@ class Replay:
             if entry.get("call") == "end":
                 return None
             try:
-                difference = calls[entry["call"]](entry)
+                call = calls[entry["call"]](entry)
             except _MALFORMED as error:
                 raise self._malformed(number, error) from None
+            difference = call()  # what the core raises is a bug of its own, not the entry's
             if difference is not None:
                 return f"line {number}: {difference}"
         raise JournalError(f"{self._source}: ends in the middle of the run")
@@ -172,37 +177,73 @@ class Replay:
     def _malformed(self, line: int, error: Exception) -> JournalError:
         return JournalError(f"{self._source}: line {line}: malformed entry: {error!r}")
 
-    def _add(self, entry: dict[str, Any]) -> str | None:
-        if entry["id"] in self.core.sequences:
-            return f"a second request {entry['id']}"
+    # Each reads an entry and returns the call that it stands for.
+
+    def _add(self, entry: Entry) -> Call:
         optional = {key: entry[key] for key in ("priority", "tenant", "session", "deadline_ns") if key in entry}
         spans = entry["spans"]
         literal = len(spans) == 1 and isinstance(spans[0][0], list)
         prompt = Prompt.of_tokens(spans[0][0]) if literal else Prompt(tuple(span) for span in spans)
-        request = Request(
-            entry["id"], entry["arrival_ns"], prompt, entry["max_tokens"], entry["output_content"], **optional
-        )
-        self.core.add_request(request, entry["now_ns"])
-        return None
+        numbers = [_whole(entry[key]) for key in ("arrival_ns", "max_tokens", "output_content")]
+        _whole(optional.get("priority", 0))
+        request = Request(_text(entry["id"]), numbers[0], prompt, numbers[1], numbers[2], **optional)
+        now_ns = _whole(entry["now_ns"])
 
-    def _abort(self, entry: dict[str, Any]) -> None:
-        self.core.abort(entry["id"], entry["now_ns"])
+        def call() -> str | None:
+            if request.id in self.core.sequences:
+                return f"a second request {request.id}"
+            self.core.add_request(request, now_ns)
+            return None
 
-    def _plan(self, entry: dict[str, Any]) -> str | None:
-        if len(self.core.in_flight) == self.core.config.depth:
-            return "a plan too many in flight"
-        plan = self.core.plan_step(entry["now_ns"])
-        self.num_plans += 1
-        if plan is None:
-            return "nothing to plan where the journal has a plan"
-        return None if _digest(plan) == entry["digest"] else f"step {plan.step} differs: {plan.digest()}"
+        return call
 
-    def _commit(self, entry: dict[str, Any]) -> str | None:
-        keys = ("stopped", "accepted", "tokens")
-        result = StepResult(0, **{key: entry[key] for key in keys if key in entry})
-        if not self.core.in_flight:
-            return "a commit without a plan"
-        events = self.core.commit_step(self.core.in_flight[0], result, entry["now_ns"])
-        self.num_finished += len(events.finished)
-        want, got = entry.get("finished", []), _finished(events)
-        return None if want == got else f"finished {got}, the journal has {want}"
+    def _abort(self, entry: Entry) -> Call:
+        request_id, now_ns = _text(entry["id"]), _whole(entry["now_ns"])
+
+        def call() -> None:
+            self.core.abort(request_id, now_ns)
+
+        return call
+
+    def _plan(self, entry: Entry) -> Call:
+        now_ns, digest = _whole(entry["now_ns"]), entry["digest"]
+
+        def call() -> str | None:
+            if len(self.core.in_flight) == self.core.config.depth:
+                return "a plan too many in flight"
+            plan = self.core.plan_step(now_ns)
+            self.num_plans += 1
+            if plan is None:
+                return "nothing to plan where the journal has a plan"
+            return None if _digest(plan) == digest else f"step {plan.step} differs: {plan.digest()}"
+
+        return call
+
+    def _commit(self, entry: Entry) -> Call:
+        stopped = [_text(request_id) for request_id in entry.get("stopped", [])]
+        accepted = {key: _whole(count) for key, count in entry.get("accepted", {}).items()}
+        tokens = {key: [_whole(token) for token in new] for key, new in entry.get("tokens", {}).items()}
+        result = StepResult(0, stopped, accepted, tokens or None)
+        now_ns, want = _whole(entry["now_ns"]), entry.get("finished", [])
+
+        def call() -> str | None:
+            if not self.core.in_flight:
+                return "a commit without a plan"
+            events = self.core.commit_step(self.core.in_flight[0], result, now_ns)
+            self.num_finished += len(events.finished)
+            got = _finished(events)
+            return None if want == got else f"finished {got}, the journal has {want}"
+
+        return call
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is no whole number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value

@@ -28,9 +28,6 @@ from .sweep import check_traffic
 NOT_FIGURES = ("seed", "tensor_parallel", "departures.", "usable_blocks", "memory.", INTERVALS)
 """What is the same in every run by definition, or says how sure one run is."""
 
-FACTS = ("scenario", "version", "preset", "model", "gpu", "tensor_parallel", "departures")
-"""What is the same in every run and says what ran."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Task:
