@@ -1,0 +1,51 @@
+"""The program `llmsim` and its commands, in the order in which its help lists them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .check import check
+from .compare import compare
+from .decisions import decisions
+from .listing import list_known
+from .plot import plot
+from .replay import replay
+from .run import run
+from .schema import schema
+from .sweep import sweep
+from .workload import workload
+
+app = typer.Typer(
+    name="llmsim",
+    help="What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies."""
+    if version:
+        print(f"llmsim {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app.command()(run)
+app.command()(check)
+app.command()(workload)
+app.command()(sweep)
+app.command()(compare)
+app.command()(plot)
+app.command("list")(list_known)
+app.command()(schema)
+app.command()(decisions)
+app.command()(replay)

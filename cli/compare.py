@@ -1,0 +1,28 @@
+"""`llmsim compare`: two results of the same traffic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..scenarios.studies.compare import compare_folders
+from ..scenarios.studies.comparison_table import comparison_tables
+from .options import AsJson
+from .speech import people, print_json
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(help="A result folder.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another one, of the same traffic.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two results of the same traffic request by request: by how much B is later than A, and how sure that is.
+
+    Example: llmsim compare results/agent-001 results/agent-002
+    """
+    comparison = compare_folders(a, b)
+    people.print(comparison_tables(comparison))
+    if as_json:
+        print_json(comparison)
