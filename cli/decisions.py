@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from ..scenarios.case_reading import CaseError, read_case
-from ..scenarios.decisions import VllmDecisions
 from ..scenarios.log_comparison import first_difference
 from ..scenarios.log_writing import write_log
+from ..scenarios.vllm_decisions import VllmDecisions
 from .speech import say
 
 

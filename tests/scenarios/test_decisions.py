@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from llmsim.policies.core.request import Prompt
-from llmsim.scenarios.decisions import VllmDecisions
 from llmsim.scenarios.log_comparison import first_difference
+from llmsim.scenarios.vllm_decisions import VllmDecisions
 from llmsim.tests.support.cases import random_case
 from llmsim.tests.support.golden import golden_case, golden_names
 from llmsim.tests.support.plain_vllm import decision_log
