@@ -40,6 +40,10 @@ class EvictableLeaves:
         self._num_entered = 0
         self._compact_at = _LEAST_TO_COMPACT
 
+    def __len__(self) -> int:
+        """Entries of the heap, stale ones included."""
+        return len(self._heap)
+
     def note(self, node: RadixNode) -> None:
         """`node` has become an unlocked leaf, or is one that has changed."""
         if not node.is_noted:
