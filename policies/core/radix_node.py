@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .token_stream import BlockKey, TokenStream
 
 
@@ -66,6 +68,14 @@ class RadixNode:
         """Whether nothing builds on it and nobody uses it. Not to be asked of the root."""
         return not self.children and not self.num_locks
 
+    def held_before(self, stop: int) -> RadixNode:
+        """The deepest node from here up that is still held and ends at or before token `stop`."""
+        node = self
+        while not node.is_held or node.depth_tokens + node.num_tokens > stop:
+            assert node.parent is not None  # the root is held and ends at 0
+            node = node.parent
+        return node
+
     def split(self, length: int, page_size: int) -> RadixNode:
         """Split the first `length` tokens off into a new node, which takes its place among its siblings.
 
@@ -84,6 +94,14 @@ class RadixNode:
         self.key = self.stream.block_key(self.depth_tokens, self.depth_tokens + page_size)
         upper.children[self.key] = self
         return upper
+
+    def below(self) -> Iterator[RadixNode]:
+        """Every node below this one, parents before children."""
+        stack = list(self.children.values())
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(node.children.values())
 
     def check_integrity(self, page_size: int) -> None:
         """Assert that it fits its parent, its content and its children's locks. Not to be asked of the root."""

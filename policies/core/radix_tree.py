@@ -60,11 +60,15 @@ class RadixTree:
         """Tokens that nobody has locked."""
         return self.num_tokens - self.num_protected
 
-    def peek(self, stream: TokenStream, num_tokens: int) -> int:
-        """How many of the first `num_tokens` tokens are held, in whole pages. Changes nothing."""
+    def peek(self, stream: TokenStream, num_tokens: int, *, known: RadixNode | None = None) -> int:
+        """How many of the first `num_tokens` tokens are held, in whole pages. Changes nothing.
+
+        `known` as for `match`.
+        """
         page = self.page_size
         stop = num_tokens - num_tokens % page
-        node, depth = self.root, 0
+        node = self.root if known is None else known.held_before(stop)
+        depth = node.depth_tokens + node.num_tokens
         while depth < stop:
             child = node.children.get(stream.block_key(depth, depth + page))
             if child is None:
@@ -76,14 +80,16 @@ class RadixTree:
             node = child
         return depth
 
-    def match(self, stream: TokenStream, num_tokens: int) -> Match:
+    def match(self, stream: TokenStream, num_tokens: int, *, known: RadixNode | None = None) -> Match:
         """Find and refresh the longest prefix, in whole pages, of the first `num_tokens` tokens.
 
-        Splits the node in whose middle it ends, and refreshes both halves.
+        Splits the node in whose middle it ends, and refreshes both halves. `known` is where an earlier match or
+        insert of `stream` ended, evicted since or not: it saves comparing what lies before, and changes no outcome.
         """
         page = self.page_size
         stop = num_tokens - num_tokens % page
-        node, depth, clock = self.root, 0, self._clock
+        node = self.root if known is None else self._refresh_path(known.held_before(stop))
+        depth, clock = node.depth_tokens + node.num_tokens, self._clock
         while depth < stop:
             child = node.children.get(stream.block_key(depth, depth + page))
             if child is None:
@@ -203,6 +209,14 @@ class RadixTree:
         self._note(node)
         return upper
 
+    def _refresh_path(self, end: RadixNode) -> RadixNode:
+        """Refresh a node and all before it. Their order does not matter: no two of them can be leaves at once."""
+        node, parent = end, end.parent
+        while parent is not None:
+            self._refresh(node)
+            node, parent = parent, parent.parent
+        return end
+
     def _refresh(self, node: RadixNode) -> None:
         self._clock += 1
         node.last_used = self._clock
@@ -223,11 +237,7 @@ class RadixTree:
 
     def nodes(self) -> Iterator[RadixNode]:
         """Every node but the root, parents before children."""
-        stack = list(self.root.children.values())
-        while stack:
-            node = stack.pop()
-            yield node
-            stack.extend(node.children.values())
+        return self.root.below()
 
     def check_integrity(self) -> None:
         """Assert the invariants, walking the whole tree."""

@@ -30,6 +30,8 @@ class Pair:
         self.plain = PlainRadix(page_size, order.rank, classic)
         self.texts: list[Text] = []
         self.locks: list[tuple[RadixNode, PlainNode]] = []
+        self.known: dict[int, RadixNode] = {}
+        """Where the last match or insert of a text ended; a text that has none takes part without."""
         self.num_evicted = 0
 
     def some(self) -> tuple[Text, list[int]]:
@@ -45,9 +47,10 @@ class Pair:
         self.both_match(text, tokens)
 
     def both_match(self, text: Text, tokens: list[int]) -> tuple[RadixNode, PlainNode]:
-        stream = text.stream(self.literal)
-        assert self.tree.peek(stream, len(tokens)) == self.plain.peek(tokens)
-        node, num_tokens = self.tree.match(stream, len(tokens))
+        stream, known = text.stream(self.literal), self.known.get(id(text)) if self.rng.random() < 0.5 else None
+        assert self.tree.peek(stream, len(tokens), known=known) == self.plain.peek(tokens)
+        node, num_tokens = self.tree.match(stream, len(tokens), known=known)
+        self.known[id(text)] = node
         plain_node, plain_tokens = self.plain.match(tokens)
         assert num_tokens == plain_tokens
         return node, plain_node
@@ -65,6 +68,7 @@ class Pair:
             already_inserted=how.already_inserted,
         )
         assert inserted.num_matched == self.plain.insert(tokens, how)
+        self.known[id(text)] = inserted.node
         end = inserted.node.depth_tokens + inserted.node.num_tokens
         assert end == len(tokens) - len(tokens) % self.page_size
 

@@ -63,6 +63,20 @@ def test_a_peek_changes_nothing() -> None:
     assert evicted(tree, 1) == [("old", 5)]
 
 
+def test_a_known_beginning_changes_no_outcome() -> None:
+    tree = tree_of()
+    text = stream((1, 0, 4), (2, 0, 4))
+    tree.insert(text, 4, owner="a")
+    known = tree.match(text, 4).node
+    tree.insert(stream((2, 0, 5)), 5, owner="b")
+    leaf = tree.insert(text, 8, owner="c").node
+    assert tree.peek(text, 8, known=known) == 8
+    assert tree.match(text, 8, known=known) == (leaf, 8)
+    assert evicted(tree, 9) == [("b", 5), ("c", 4)]
+    assert tree.match(text, 8, known=leaf) == (known, 4)
+    assert tree.match(text, 3, known=leaf).num_tokens == 3
+
+
 def test_a_match_refreshes() -> None:
     tree = tree_of()
     tree.insert(stream((1, 0, 5)), 5, owner="old")
@@ -158,21 +172,23 @@ def test_what_is_not_locked_cannot_be_unlocked() -> None:
 
 @pytest.mark.parametrize("order", ["lru", "mru"])
 def test_many_changes_neither_swell_the_heap_nor_disturb_its_order(order: str) -> None:
-    """Each round changes every leaf, one of them locked, and lets one go."""
-    rng, num_leaves = Random(1), 100
+    """Each round changes some leaves, locks one of them, and lets one go."""
+    rng, num_leaves = Random(1), 300
     leaves = EvictableLeaves(RANKS[order])
     nodes = [RadixNode(None, (), stream((i, 0, 1)), 0, 1, str(i)) for i in range(num_leaves)]
-    most, clock = 0, 0
+    changed, most, clock = nodes[:], 0, 0
     while len(nodes) > 1:
-        rng.shuffle(nodes)
-        for node in nodes:
+        rng.shuffle(changed)
+        for node in changed:
             clock += 1
             node.last_used, node.num_locks = clock, 0
+        for node in sorted(changed, key=lambda node: node.owner or ""):
             leaves.note(node)
-        locked = rng.choice((0, len(nodes) - 1))
-        nodes[locked].num_locks = 1
-        expected = [node for node in nodes if not node.num_locks][0 if order == "lru" else -1]
-        assert leaves.pop() is expected
-        nodes.remove(expected)
+        changed[0].num_locks = 1
+        ranked = sorted((node for node in nodes if not node.num_locks), key=RANKS[order].rank)
+        assert leaves.pop() is ranked[0]
+        nodes.remove(ranked[0])
         most = max(most, len(leaves))
+        changed = [*(node for node in nodes if node.num_locks), *rng.sample(nodes, len(nodes) // 2)]
+        changed = list(dict.fromkeys(changed))
     assert most <= 3 * num_leaves
