@@ -42,7 +42,7 @@ def sglang_core(config: Mapping[str, Any]) -> EngineCore:
     c = _DEFAULTS | dict(config)
     page, chunk = c["page_size"], c["chunked_prefill_size"]
     specs = sglang_policies(c)
-    specs["batching"]["resets_ratio"] = False  # the real engine does so when it is idle, the loop of the logs does not
+    specs["batching"]["stepwise"] = True
     engine = EngineConfig(
         num_blocks=c["max_total_tokens"] // page + 1,
         block_size=page,
@@ -82,6 +82,8 @@ class SglangDecisions:
         self.core = sglang_core(case["config"])
         self._requests: list[Mapping[str, Any]] = sorted(case["requests"], key=lambda r: r["arrival_step"])
         self._outputs = {r["id"]: output_tokens(r, i) for i, r in enumerate(case["requests"])}
+        self._interval = case["config"].get("prefill_decode_interval", 0)
+        self._num_idle = 0  # lines in a row without work although someone waits
         self._low_first = bool(case["config"].get("schedule_low_priority_values_first"))
 
     def log(self) -> Iterator[Line]:
@@ -126,6 +128,8 @@ class SglangDecisions:
         assert isinstance(batching, PrefillFirst), batching
         evicted_before = cache.pool.num_evicted
         plan = core.plan_step(step)
+        if plan is None:
+            batching.pass_idle()
         line: Line = {"step": step, **self._scheduled(plan)}
         line["chunked"] = batching.chunked.id if batching.chunked else None
         line["finished"] = self._deliver(plan) if plan else []
@@ -134,7 +138,8 @@ class SglangDecisions:
         line["free_tokens"] = cache.pool.num_blank * page
         line["evictable"], line["protected"] = cache.tree.num_evictable, cache.tree.num_protected
         line["evicted_tokens"] = (cache.pool.num_evicted - evicted_before) * page
-        if core.waiting and not core.running and line["mode"] == "idle":
+        self._num_idle = self._num_idle + 1 if core.waiting and not core.running and line["mode"] == "idle" else 0
+        if self._num_idle > self._interval:
             raise ValueError(f"step {step}: nothing runs and nothing can be admitted; {core.num_waiting} wait for ever")
         return line
 

@@ -14,7 +14,7 @@ SCHEDULE_POLICIES = {
     "random": "random",
 }
 """SGLang's names, and this project's."""
-NEED_A_TREE = ("lpm", "dfs-weight")
+NEED_A_TREE = ("lpm", "dfs-weight", "hrrn")
 """Without the radix cache SGLang runs these as fcfs."""
 
 

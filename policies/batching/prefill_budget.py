@@ -28,7 +28,8 @@ class PrefillBudget:
         self.reserved: float = num_mixed
         """Tokens that are spoken for, outputs to come included."""
         self._taken = num_mixed
-        """Tokens that this batch itself computes."""
+        """Tokens that this batch itself takes."""
+        self._num_charged = 0
         self.free_tokens = 0
 
     @property
@@ -69,7 +70,7 @@ class PrefillBudget:
         """Of `extend` tokens those that the step holds: all of them, or a chunk that ends with a page."""
         whole = self.ceil_page(extend)
         if self.chunk_left is None:
-            return Blocked.BUDGET if self._taken and whole >= self.input_left else extend
+            return Blocked.BUDGET if self._num_charged and whole >= self.input_left else extend
         if whole <= self.chunk_left:
             return extend
         chunk = self.chunk_left // page_size * page_size
@@ -78,9 +79,11 @@ class PrefillBudget:
     def charge(self, sequence: Sequence, num_tokens: int, *, is_whole: bool) -> None:
         """Take what a request was given; one that is cut reserves for its outputs with its last chunk."""
         tokens = self.ceil_page(num_tokens)
+        held = tokens + self._page_size
         outputs = min(sequence.end - sequence.prompt_tokens, MAX_RESERVED_TOKENS) if is_whole else 0
-        self.reserved += tokens + self._page_size + outputs
-        self._taken += tokens
+        self.reserved += held + outputs
+        self._taken += held
+        self._num_charged += 1
         self.input_left -= tokens
         if self.chunk_left is not None:
             self.chunk_left -= tokens

@@ -22,6 +22,7 @@ class PrefillFirst:
     """Prefills run alone, before decodes; memory is reserved for outputs; the youngest are retracted when it is short.
 
     `mixed_chunk` lets decodes run with prefills; `prefill_decode_interval` forces decode steps after each prefill.
+    `stepwise` is the loop of decision logs: it has no idle state, so rounds without work are steps like any other.
     """
 
     prefix_index = "radix_tree"
@@ -34,7 +35,7 @@ class PrefillFirst:
         mixed_chunk: bool = False,
         prefill_decode_interval: int = 0,
         preempts_by_priority: bool = False,
-        resets_ratio: bool = True,
+        stepwise: bool = False,
     ) -> None:
         for name, value, least in (
             ("max_prefill_tokens", max_prefill_tokens, 1),
@@ -53,7 +54,7 @@ class PrefillFirst:
         """Why nobody is admitted until someone leaves; None: there may be room."""
         self._interval = prefill_decode_interval
         self._decodes_due = 0
-        self._resets_ratio = resets_ratio
+        self._stepwise = stepwise
         self._num_left = 0
         self._last_emptied_ns: int | None = None
         self._last: list[Sequence] = []  # the prefill batch of the step before
@@ -67,6 +68,10 @@ class PrefillFirst:
             self._decode(step)
         if step.next_waiting() is not None and step.plan.blocked is None:
             step.block(self.full or Blocked.ORDER)
+
+    def pass_idle(self) -> None:
+        """A round with nobody in the engine, where rounds are counted (`stepwise`)."""
+        self._decodes_due = max(self._decodes_due - 1, 0)
 
     def decoded(self) -> None:
         """A step in which everyone decoded and nothing had to be decided."""
@@ -86,7 +91,7 @@ class PrefillFirst:
     def _take_in(self, step: StepBuilder) -> None:
         core, last = step.core, self._last
         self._last = []
-        if self._resets_ratio and core.emptied_ns != self._last_emptied_ns:
+        if not self._stepwise and core.emptied_ns != self._last_emptied_ns:
             self._last_emptied_ns = core.emptied_ns
             if core.emptied_ns is not None and core.emptied_ns < core.now_ns:
                 self.ratio.reset()
@@ -107,8 +112,11 @@ class PrefillFirst:
     # Prefill
 
     def _prefill(self, step: StepBuilder) -> bool:
-        if self._decodes_due and self.num_running(step):
-            return False
+        if self._decodes_due:
+            self._decodes_due -= 1
+            if self._stepwise or self.num_running(step):
+                return False
+            self._decodes_due = 0  # rounds without work take no time
         if self.preempts_by_priority:
             self.full = None
         waits = step.next_waiting() is not None
@@ -148,11 +156,11 @@ class PrefillFirst:
     def _decode(self, step: StepBuilder) -> None:
         if not self.num_running(step):
             return
-        self._decodes_due = max(self._decodes_due - 1, 0)
         if step.decode_all(self.loose_decodes(step)):
             self.ratio.decay()
-        elif make_room_for_decodes(step, self):
-            self.full = None
+            return
+        self.full = None
+        if make_room_for_decodes(step, self):
             served = step.decode_all(self.loose_decodes(step))
             assert served, "memory does not suffice after a retraction"
 

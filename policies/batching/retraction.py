@@ -20,12 +20,10 @@ def make_room_for_decodes(step: StepBuilder, policy: PrefillFirst) -> bool:
     if order is not None:
         running = order(running)
         step.core.put_last(running)
-    retracted = False
-    while len(running) > 1 and not (retracted and _fits(step, running)):
+    while not _fits(step, running) and len(running) > 1:
         victim = step.core.policies.preemption.victim(running)
         running.remove(victim)
         retract(step, victim, len(running))
-        retracted = True
     if len(running) == 1 and not _fits(step, running):
         step.abort(running.pop())
     policy.ratio.after_retraction((s.num_tokens - s.prompt_tokens, s.end - s.prompt_tokens) for s in running)

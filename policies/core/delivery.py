@@ -65,7 +65,7 @@ class Delivery:
             due = {sequence.id for sequence, _, _ in work}
             others = [self._core.sequences.get(request_id) for request_id in stopped - due]
             work += [(sequence, None, False) for sequence in others if sequence is not None]
-        if len(work) > len(plan.rows) or stopped:
+        if len(work) > 1:
             work.sort(key=lambda item: item[0].admission)
         return work
 

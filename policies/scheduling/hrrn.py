@@ -35,7 +35,7 @@ class Hrrn:
         last = late(cached.items())
 
         def key(sequence: Sequence) -> tuple[float, str]:
-            uncached = sequence.num_tokens - cached[sequence]
+            uncached = sequence.prompt_tokens - min(cached[sequence], sequence.num_tokens - 1)
             if sequence in last:
                 return inf, sequence.id
             if uncached <= 0:

@@ -160,7 +160,7 @@ class PrefixCache(RuleBasedStateMachine):
             self.grow(name, len(self.tokens[name]), 0)
             filled = (sequence.num_entered + 1) * self.size
             if len(sequence.private) == 1 and filled <= len(self.tokens[name]):
-                self.cache.enter_filled(sequence, filled)
+                self.cache.fill(sequence, filled)
                 self.plain.enter(name, self.tokens[name], self.size, filled)
 
     @rule(name=consumes(sequences))
