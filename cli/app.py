@@ -9,13 +9,13 @@ import typer
 from .. import __version__
 from .check import check
 from .compare import compare
+from .decisions import decisions
 from .listing import list_known
 from .plot import plot
 from .replay import replay
 from .run import run
 from .schema import schema
 from .sweep import sweep
-from .decisions import decisions
 from .workload import workload
 
 app = typer.Typer(

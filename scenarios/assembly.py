@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..policies.core.config import EngineConfig, Policies
+from ..policies import registry
+from ..policies.core.config import EngineConfig, Policies, PrefixIndex
 from ..policies.core.engine import EngineCore
 from ..policies.core.gpu_spec import GpuSpec
-from ..policies.core.memory import DoesNotFit, MemoryBudget, memory_budget
-from ..policies.core.model_spec import ACTIVATION_BYTES, ModelSpec
+from ..policies.core.memory import DoesNotFit, MemoryBudget
+from ..policies.core.model_spec import ModelSpec
 from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.driver import Frontend
-from .engine_defaults import resolve
+from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
 from .gpu_reading import read_gpu
 from .loading import resolved
@@ -22,7 +23,9 @@ from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
-from .vllm_defaults import ResolvedVllm
+from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
+from .sglang_policies import batching_of
+from .vllm_engine import vllm_budget, vllm_config, vllm_kv_bytes
 
 NS_PER_S = 1_000_000_000
 
@@ -32,7 +35,7 @@ class Assembly:
     """What a scenario describes, resolved and checked; parts that change are made anew for each run."""
 
     scenario: Scenario
-    engine: ResolvedVllm
+    engine: ResolvedEngine
     policies: PolicySpecs
     model: ModelSpec
     gpu: GpuSpec
@@ -86,22 +89,29 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     model = with_precision(scenario, model, gpu)
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
-    if isinstance(engine, ResolvedSglang):  # SEAM: SGLang's core takes over from here
-        raise ScenarioError(scenario.source, "engine.preset", "the sglang preset cannot be run yet")
     budget = _budget(scenario, engine, model, gpu)
-    config = EngineConfig(
-        num_blocks=budget.num_blocks,
-        block_size=engine.block_size,
-        max_num_seqs=engine.max_num_seqs,
-        max_num_batched_tokens=engine.max_num_batched_tokens,
-        max_model_len=engine.max_model_len,
-        depth=2 if engine.async_scheduling else 1,
-        enable_prefix_caching=engine.enable_prefix_caching,
-        enable_chunked_prefill=engine.enable_chunked_prefill,
-        reserve_full_prompt=engine.scheduler_reserve_full_isl,
-        watermark=engine.watermark,
-    )
-    return Assembly(scenario, engine, resolve_policies(scenario), model, gpu, budget, config)
+    policies = resolve_policies(scenario)
+    prefix_index = prefix_index_of(policies["batching"])
+    if isinstance(engine, ResolvedSglang):
+        _check_batching(scenario, prefix_index)
+        engine = engine.with_kv_tokens(budget.num_blocks * budget.block_size)
+        policies["batching"] = batching_of(asdict(engine)) | policies["batching"]
+        config = sglang_config(engine, budget, prefix_index)
+    else:
+        config = vllm_config(engine, budget, prefix_index)
+    return Assembly(scenario, engine, policies, model, gpu, budget, config)
+
+
+def prefix_index_of(batching: Mapping[str, object]) -> PrefixIndex:
+    """What finds cached prefixes under a batching policy."""
+    index: PrefixIndex = getattr(registry.policies("batching")[str(batching["name"])], "prefix_index", "hashed_blocks")
+    return index
+
+
+def _check_batching(scenario: Scenario, prefix_index: PrefixIndex) -> None:
+    if prefix_index != "radix_tree":
+        message = f"'{resolve_policies(scenario)['batching']['name']}' does not go with the sglang preset"
+        raise ScenarioError(scenario.source, "policies.batching.name", message)
 
 
 def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
@@ -114,25 +124,17 @@ def _unheard(_: str) -> None:
     """Where nobody listens."""
 
 
-def _budget(scenario: Scenario, engine: ResolvedVllm, model: ModelSpec, gpu: GpuSpec) -> MemoryBudget:
+def _budget(scenario: Scenario, engine: ResolvedEngine, model: ModelSpec, gpu: GpuSpec) -> MemoryBudget:
     tensor_parallel = scenario.hardware.tensor_parallel
     try:
-        return memory_budget(
-            model,
-            gpu,
-            tensor_parallel=tensor_parallel,
-            gpu_memory_utilization=engine.gpu_memory_utilization,
-            max_num_batched_tokens=engine.max_num_batched_tokens,
-            max_num_seqs=engine.max_num_seqs,
-            block_size=engine.block_size,
-            kv_dtype_bytes=_kv_bytes(engine),
-            num_blocks=engine.num_gpu_blocks_override,
-        )
+        if isinstance(engine, ResolvedSglang):
+            return sglang_budget(engine, model, gpu, tensor_parallel)
+        return vllm_budget(engine, model, gpu, tensor_parallel)
     except DoesNotFit as error:
         raise ScenarioError(scenario.source, "model", str(error)) from None
     except ValueError as error:
         raise ScenarioError(scenario.source, "hardware.tensor_parallel", str(error)) from None
 
 
-def _kv_bytes(engine: ResolvedVllm) -> int:
-    return 1 if engine.kv_cache_dtype == "fp8" else ACTIVATION_BYTES
+def _kv_bytes(engine: ResolvedEngine) -> int:
+    return sglang_kv_bytes(engine) if isinstance(engine, ResolvedSglang) else vllm_kv_bytes(engine)

@@ -11,7 +11,10 @@ from .schema import Scenario
 from .schema_sglang import SglangEngine
 from .section import given_or
 from .sglang_defaults import ResolvedSglang, check_policies, resolve_sglang
+from .sglang_policies import SCHEDULE_POLICIES
 from .vllm_defaults import ResolvedVllm, resolve_vllm
+
+_SGLANG_NAMES = {policy: name for name, policy in SCHEDULE_POLICIES.items()} | {"priority": "fcfs"}
 
 ResolvedEngine: TypeAlias = ResolvedVllm | ResolvedSglang
 
@@ -29,7 +32,8 @@ def resolve(
     if isinstance(asked, SglangEngine):
         tensor_parallel = scenario.hardware.tensor_parallel
         sglang = resolve_sglang(asked, gpu, gpu_memory_bytes, tensor_parallel, model_max_len, file)
-        sglang = replace(sglang, schedule_policy=order, radix_eviction_policy=str(policies["eviction"]["name"]))
+        asked_order = asked.schedule_policy or _SGLANG_NAMES.get(order, order)
+        sglang = replace(sglang, schedule_policy=asked_order, radix_eviction_policy=str(policies["eviction"]["name"]))
         check_policies(sglang, file)
         _check_chunk_size(scenario, policies, "chunked_prefill_size", sglang.chunk_tokens)
         return sglang

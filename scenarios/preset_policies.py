@@ -6,6 +6,7 @@ from .errors import ScenarioError
 from .schema import Policies, Scenario
 from .schema_sglang import SglangEngine
 from .schema_vllm import VllmEngine
+from .sglang_policies import scheduling_of
 
 PolicySpecs = dict[str, dict[str, object]]
 """By kind, each a name and its parameters."""
@@ -46,7 +47,11 @@ def _of_vllm(engine: VllmEngine) -> PolicySpecs:
 def _of_sglang(engine: SglangEngine) -> PolicySpecs:
     """SGLang's own: prefill goes first, and who has the fewest outputs gives way."""
     return {
-        "scheduling": {"name": engine.schedule_policy or "fcfs"},
+        "scheduling": scheduling_of(
+            engine.schedule_policy or "fcfs",
+            disable_radix_cache=bool(engine.disable_radix_cache),
+            enable_priority_scheduling=bool(engine.enable_priority_scheduling),
+        ),
         "chunk_size": {"name": "unlimited"},
         "eviction": {"name": engine.radix_eviction_policy or "lru"},
         "preemption": {"name": "fewest_outputs"},
@@ -63,7 +68,8 @@ def _check_precedence(scenario: Scenario, specs: PolicySpecs) -> None:
     """An engine key that names a policy sets it; giving both differently is an error."""
     engine = scenario.engine
     if isinstance(engine, SglangEngine):
-        _check_same_name(scenario, specs, "scheduling", "schedule_policy", engine.schedule_policy)
+        asked = _of_sglang(engine)["scheduling"]["name"] if engine.schedule_policy else None
+        _check_same_name(scenario, specs, "scheduling", "schedule_policy", engine.schedule_policy, asked)
         _check_same_name(scenario, specs, "eviction", "radix_eviction_policy", engine.radix_eviction_policy)
         return
     _check_same_name(scenario, specs, "scheduling", "scheduling_policy", engine.scheduling_policy)
@@ -76,8 +82,11 @@ def _check_precedence(scenario: Scenario, specs: PolicySpecs) -> None:
         raise ScenarioError(scenario.source, "policies.chunk_size.name", message)
 
 
-def _check_same_name(scenario: Scenario, specs: PolicySpecs, kind: str, key: str, asked: str | None) -> None:
+def _check_same_name(
+    scenario: Scenario, specs: PolicySpecs, kind: str, key: str, asked: str | None, policy: object = None
+) -> None:
+    """`policy` is what this project calls the one that is `asked` for, where it has another name."""
     name = specs[kind]["name"]
-    if asked and name != asked:
+    if asked and name != (policy or asked):
         message = f"'{name}' differs from engine.{key} '{asked}'; give one of them"
         raise ScenarioError(scenario.source, f"policies.{kind}.name", message)

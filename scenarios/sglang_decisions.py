@@ -15,7 +15,7 @@ from ..policies.core.engine import EngineCore, radix_cache_of
 from ..policies.core.plan import StepPlan, StepResult
 from ..policies.core.request import Prompt, Request
 from ..policies.core.sequence import Sequence, State
-from .sglang_policies import SCHEDULE_POLICIES, sglang_policies
+from .sglang_policies import SCHEDULE_POLICIES, batching_of, scheduling_of
 
 Line = dict[str, Any]
 
@@ -41,8 +41,16 @@ def sglang_core(config: Mapping[str, Any]) -> EngineCore:
     _check_config(config)
     c = _DEFAULTS | dict(config)
     page, chunk = c["page_size"], c["chunked_prefill_size"]
-    specs = sglang_policies(c)
-    specs["batching"]["stepwise"] = True
+    radix_off, by_priority = c["disable_radix_cache"], c["enable_priority_scheduling"]
+    specs: dict[str, dict[str, Any]] = {
+        "batching": batching_of(c) | {"stepwise": True},
+        "scheduling": scheduling_of(
+            c["schedule_policy"], disable_radix_cache=radix_off, enable_priority_scheduling=by_priority
+        ),
+        "preemption": {"name": "fewest_outputs"},
+        "chunk_size": {"name": "unlimited"},
+        "eviction": {"name": c["radix_eviction_policy"]},
+    }
     engine = EngineConfig(
         num_blocks=c["max_total_tokens"] // page + 1,
         block_size=page,

@@ -27,10 +27,18 @@ class PrefillBatch:
         self.members: list[Sequence] = []
         self.running = policy.running(step)
         num_mixed = len(self.running) if policy.mixed_chunk else 0
-        chunk = step.prefill_budget if step.config.enable_chunked_prefill else None
-        self.budget = PrefillBudget(cache.block_size, policy.max_prefill_tokens, chunk, num_mixed)
+        self.budget = PrefillBudget(cache.block_size, policy.max_prefill_tokens, self._chunk_tokens(), num_mixed)
         self.budget.reserved += sum([self.reservation(sequence) for sequence in self.running])
         self._completions: Completions | None = None
+
+    def _chunk_tokens(self) -> int | None:
+        """Prefill tokens of this step: the engine's chunk, or less where the chunk-size policy wants that."""
+        step, limit = self.step, self.policy.chunked_prefill_size
+        if not step.config.enable_chunked_prefill:
+            return None
+        limits = [limit or step.config.max_num_batched_tokens]
+        limits += [tokens for tokens in (step.prefill_budget, step.request_limit) if tokens is not None]
+        return min(limits)
 
     def num_known(self, sequence: Sequence) -> int:
         """Prompt and output tokens of a running sequence that are delivered."""
@@ -101,7 +109,7 @@ class PrefillBatch:
             return self.budget.admit(sequence, extend)
         if not self._will_complete(sequence, extend):
             return Blocked.MEMORY
-        return self.budget.cut(extend, page_size=1)
+        return self.budget.cut(extend)
 
     def _admit(self, sequence: Sequence, match: RadixMatch, num_tokens: int, *, is_whole: bool) -> None:
         self.step.enrol(sequence, match, num_tokens)

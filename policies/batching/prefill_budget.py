@@ -61,20 +61,25 @@ class PrefillBudget:
         return min(wanted, given if given > 0 else self.chunk_left)
 
     def admit(self, sequence: Sequence, extend: int) -> int | Blocked:
-        """Of `extend` tokens behind its locked prefix those that the step holds for a request, or what keeps it out."""
+        """Of `extend` tokens behind its locked prefix those that the step holds for a request, or what keeps it out.
+
+        All of them, or a chunk that ends with a page.
+        """
         if extend + left_to_generate(sequence, sequence.num_tokens) + self._page_size >= self.memory_left:
             return Blocked.MEMORY
-        return self.cut(extend, self._page_size)
-
-    def cut(self, extend: int, page_size: int) -> int | Blocked:
-        """Of `extend` tokens those that the step holds: all of them, or a chunk that ends with a page."""
         whole = self.ceil_page(extend)
         if self.chunk_left is None:
             return Blocked.BUDGET if self._num_charged and whole >= self.input_left else extend
-        if whole <= self.chunk_left:
+        return extend if whole <= self.chunk_left else self._chunk(self.chunk_left // self._page_size * self._page_size)
+
+    def cut(self, extend: int) -> int | Blocked:
+        """The same where memory is no question: all of them, or whatever is left of the chunk."""
+        if self.chunk_left is None or extend <= self.chunk_left:
             return extend
-        chunk = self.chunk_left // page_size * page_size
-        return chunk if chunk > 0 else Blocked.CHUNK
+        return self._chunk(self.chunk_left)
+
+    def _chunk(self, num_tokens: int) -> int | Blocked:
+        return num_tokens if num_tokens > 0 else Blocked.CHUNK
 
     def charge(self, sequence: Sequence, num_tokens: int, *, is_whole: bool) -> None:
         """Take what a request was given; one that is cut reserves for its outputs with its last chunk."""

@@ -30,6 +30,7 @@ class PrefillFirst:
 
     def __init__(
         self,
+        chunked_prefill_size: int | None = None,
         max_prefill_tokens: int = 16384,
         conservativeness: float = 1.0,
         mixed_chunk: bool = False,
@@ -38,12 +39,15 @@ class PrefillFirst:
         stepwise: bool = False,
     ) -> None:
         for name, value, least in (
+            ("chunked_prefill_size", 1 if chunked_prefill_size is None else chunked_prefill_size, 1),
             ("max_prefill_tokens", max_prefill_tokens, 1),
             ("conservativeness", conservativeness, 0),
             ("prefill_decode_interval", prefill_decode_interval, 0),
         ):
             if value < least:
                 raise ValueError(f"{name}: {value} is out of range; at least {least}")
+        self.chunked_prefill_size = chunked_prefill_size
+        """None: as many tokens as a step may hold."""
         self.max_prefill_tokens = max_prefill_tokens
         self.mixed_chunk = mixed_chunk
         self.preempts_by_priority = preempts_by_priority

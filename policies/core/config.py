@@ -10,6 +10,7 @@ from .. import registry
 from ..protocols import BatchingPolicy, ChunkSizePolicy, EvictionPolicy, PreemptionPolicy, SchedulingPolicy
 
 MAX_BLOCK_SIZE = 1 << 16
+PrefixIndex = Literal["hashed_blocks", "radix_tree"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class EngineConfig:
     watermark: float = 0.0
     """Share of the blocks that admissions leave free while anyone runs."""
     num_speculative_tokens: int = 0
-    prefix_index: Literal["hashed_blocks", "radix_tree"] = "hashed_blocks"
+    prefix_index: PrefixIndex = "hashed_blocks"
     """What finds cached prefixes, and with it when memory is taken and given back."""
     refuses_what_never_fits: bool = True
     """Refuse a request whose prompt and output exceed the KV memory."""

@@ -14,7 +14,7 @@ MOST_MATCHED = 128
 
 @register("scheduling", "lpm")
 class Lpm:
-    """Longest prefix match first, of equal ones the earlier in the queue; as it is while more than `most` wait (SGLang)."""
+    """Longest cached prefix first, equal ones in the queue's order, which stays while more than `most` wait (SGLang)."""
 
     requires = ("prefix_index",)
 
