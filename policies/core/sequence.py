@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from .hash_blocks import Lease
+from .block_runs import Lease
 from .records import Blocked, RequestRecord
 from .request import Request
 from .token_stream import TokenStream
