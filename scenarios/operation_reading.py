@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .radix_ranks import RANKS
-
 CONFIG_KEYS: Mapping[str, type] = {"page_size": int, "eviction": str, "capacity": int, "cache": str}
 """What a case's `config` holds, all of it."""
+EVICTIONS = ("fifo", "filo", "lfu", "lru", "mru", "priority", "slru")
+"""SGLang's eviction orders, which have the same names here."""
 CACHES = ("radix", "unified")
 
 _OPERATION_KEYS: Mapping[str, Mapping[str, type]] = {
@@ -36,7 +36,7 @@ def _check_config(config: Mapping[str, Any]) -> None:
     for key in ("page_size", "capacity"):
         if config[key] < 1:
             raise ValueError(f"config.{key}: {config[key]} is out of range; at least 1")
-    for key, choices in (("eviction", RANKS), ("cache", CACHES)):
+    for key, choices in (("eviction", EVICTIONS), ("cache", CACHES)):
         if config[key] not in choices:
             raise ValueError(f"config.{key}: {config[key]!r} is unknown; choose {', '.join(choices)}")
 

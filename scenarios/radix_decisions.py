@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..policies import registry
 from ..policies.core.radix_node import RadixNode
 from ..policies.core.radix_tree import RadixTree
 from ..policies.core.request import Prompt
 from ..policies.core.token_stream import TokenStream
-from .radix_ranks import RANKS
 
 Line = dict[str, Any]
 
@@ -26,7 +26,8 @@ class RadixDecisions:
     def __init__(self, case: Mapping[str, Any]) -> None:
         config = case["config"]
         page_size = config["page_size"]
-        self.tree = RadixTree(page_size, RANKS[config["eviction"]], classic=config["cache"] == "radix")
+        eviction = registry.create("eviction", {"name": config["eviction"]})
+        self.tree = RadixTree(page_size, eviction, classic=config["cache"] == "radix")
         self._num_slots: int = config["capacity"] // page_size * page_size
         self._operations: Sequence[Mapping[str, Any]] = case["ops"]
         self._locked: dict[str, RadixNode] = {}

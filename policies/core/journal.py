@@ -182,7 +182,9 @@ class Replay:
     # Each reads an entry and returns the call that it stands for.
 
     def _add(self, entry: Entry) -> Call:
-        optional = {key: entry[key] for key in ("priority", "ignore_eos", "tenant", "session", "deadline_ns") if key in entry}
+        optional = {
+            key: entry[key] for key in ("priority", "ignore_eos", "tenant", "session", "deadline_ns") if key in entry
+        }
         spans = entry["spans"]
         literal = len(spans) == 1 and isinstance(spans[0][0], list)
         prompt = Prompt.of_tokens(spans[0][0]) if literal else Prompt(tuple(span) for span in spans)

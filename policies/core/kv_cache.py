@@ -47,7 +47,7 @@ class KVCache:
     def acquire(self, sequence: Sequence, match: Match) -> None:
         """Give the matched prefix to a sequence that holds nothing."""
         assert not sequence.leases, sequence
-        sequence.leases = self.index.acquire(match)
+        sequence.leases = self.index.acquire(match, -sequence.request.priority)
         sequence.num_entered = match.num_blocks
 
     def extend(self, sequence: Sequence, num_tokens: int, num_known: int, reason: str) -> None:
@@ -76,7 +76,8 @@ class KVCache:
         if count > 0 and self.caching:
             ids = sequence.private[:count]
             del sequence.private[:count]
-            self.index.enter(sequence.leases, sequence.stream, sequence.num_entered, ids, sequence.id)
+            index, urgency = self.index, -sequence.request.priority
+            index.enter(sequence.leases, sequence.stream, sequence.num_entered, ids, sequence.id, urgency)
             sequence.num_entered += count
 
     def fill(self, sequence: Sequence, num_tokens: int) -> None:

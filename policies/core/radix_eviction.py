@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import Protocol
 
-from .cache_entry import CacheEntry
+from ..protocols import EvictionPolicy
 from .radix_node import RadixNode
 
 Rank = tuple[float, ...] | float
 _Entry = tuple[Rank, int, int, RadixNode]
 
 _LEAST_TO_COMPACT = 64
-
-
-class RanksEntries(Protocol):
-    """Which cached content goes first."""
-
-    def rank(self, entry: CacheEntry) -> Rank:
-        """The smallest goes first; equal ranks by last use, the oldest first.
-
-        A pure function of the entry: it is asked again when the entry has changed, and only then.
-        """
-        ...
 
 
 class EvictableLeaves:
@@ -33,7 +21,7 @@ class EvictableLeaves:
     and swept out when the heap has doubled.
     """
 
-    def __init__(self, policy: RanksEntries) -> None:
+    def __init__(self, policy: EvictionPolicy) -> None:
         self._policy = policy
         self._heap: list[_Entry] = []
         self._noted: list[RadixNode] = []

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .radix_eviction import EvictableLeaves, RanksEntries
+from ..protocols import EvictionPolicy
+from .radix_eviction import EvictableLeaves
 from .radix_node import RadixNode
 from .token_stream import TokenStream
 
@@ -40,7 +41,7 @@ class Inserted(NamedTuple):
 class RadixTree:
     """The radix tree of one KV cache. Time is a counter that moves with every node touched."""
 
-    def __init__(self, page_size: int, eviction: RanksEntries, *, classic: bool = False) -> None:
+    def __init__(self, page_size: int, eviction: EvictionPolicy, *, classic: bool = False) -> None:
         """With `classic` the upper half of a split counts as created by the split, as in SGLang's older tree."""
         assert page_size >= 1, page_size
         self.page_size = page_size

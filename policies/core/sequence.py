@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from .hash_blocks import Lease
+from .block_runs import Lease
 from .radix_node import RadixNode
 from .records import Blocked, RequestRecord
 from .request import Request

@@ -100,7 +100,11 @@ def test_there_are_shipped_scenarios() -> None:
         ("frontend.network_s=-1", "frontend.network_s: -1 is out of range: must be at least 0.0"),
         ("policies.eviction=lru", "policies.eviction: must be a mapping of keys, not 'lru'"),
         ("policies.eviction={}", "policies.eviction.name: is required"),
-        ("policies.eviction={name: lur}", "policies.eviction.name: 'lur' is unknown; choose lru"),
+        (
+            "policies.eviction={name: lur}",
+            "policies.eviction.name: 'lur' is unknown; choose "
+            "cost_aware, fifo, filo, length_aware, lfu, lru, mru, priority, random, slru",
+        ),
         ("policies.chunk_size={name: fixed}", "policies.chunk_size.tokens: is missing; fixed needs it"),
         (
             "policies.chunk_size={name: fixed, tokens: .nan}",

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from llmsim.scenarios.log_comparison import first_difference
-from llmsim.scenarios.radix_ranks import RANKS
 from llmsim.tests.support.golden import golden_case, golden_names
 from llmsim.tests.support.plain_radix import Insertion, PlainNode, PlainRadix
+from llmsim.tests.support.ranks import RANKS
 
 Line = dict[str, Any]
 

@@ -9,9 +9,10 @@ import pytest
 
 from llmsim.policies.core.radix_node import RadixNode
 from llmsim.policies.core.radix_tree import RadixTree
-from llmsim.scenarios.radix_ranks import RANKS, Ranked
+from llmsim.policies.protocols import EvictionPolicy
 from llmsim.tests.support.plain_radix import Insertion, PlainNode, PlainRadix
 from llmsim.tests.support.radix_texts import Text, random_text
+from llmsim.tests.support.ranks import RANKS, Ranked
 
 NUM_OPERATIONS = 120
 ORDERS = dict(RANKS) | {
@@ -23,7 +24,7 @@ ORDERS = dict(RANKS) | {
 class Pair:
     """The tree and the plain one under the same operations; each method asserts that both do the same."""
 
-    def __init__(self, seed: int, page_size: int, order: Ranked, classic: bool, literal: bool) -> None:
+    def __init__(self, seed: int, page_size: int, order: EvictionPolicy, classic: bool, literal: bool) -> None:
         self.rng = Random(seed)
         self.page_size, self.literal = page_size, literal
         self.tree = RadixTree(page_size, order, classic=classic)
@@ -105,7 +106,7 @@ class Pair:
         assert sorted(ours, key=str) == sorted(plain, key=str)
 
 
-def run(seed: int, page_size: int, order: Ranked, classic: bool, literal: bool) -> int:
+def run(seed: int, page_size: int, order: EvictionPolicy, classic: bool, literal: bool) -> int:
     """Random operations on both trees; returns the tokens evicted."""
     pair = Pair(seed, page_size, order, classic, literal)
     names = ("match", "match", "insert", "insert", "insert", "insert", "lock", "unlock", "evict")

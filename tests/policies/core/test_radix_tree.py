@@ -11,7 +11,7 @@ from llmsim.policies.core.radix_node import RadixNode
 from llmsim.policies.core.radix_tree import RadixTree
 from llmsim.policies.core.request import Prompt
 from llmsim.policies.core.token_stream import TokenStream
-from llmsim.scenarios.radix_ranks import RANKS
+from llmsim.tests.support.ranks import RANKS
 
 Span = tuple[int, int, int]
 
