@@ -309,7 +309,7 @@ class EngineCore:
         held = [*self.running.values(), *self.waiting]
         assert {s.id for s in held} == set(self.sequences), "a sequence is lost"
         assert len(self.loose) + self.batch.size == len(self.running), (len(self.loose), self.batch.size)
-        self.kv_cache.check_integrity(held)
+        self.kv_cache.check_integrity(held, self.batch)
 
 
 def radix_cache_of(core: EngineCore) -> RadixCache:

@@ -153,7 +153,7 @@ class KVCache:
                 table += run.ids
         return table + sequence.private
 
-    def check_integrity(self, sequences: Iterable[Sequence]) -> None:
+    def check_integrity(self, sequences: Iterable[Sequence], batch: DecodeBatch) -> None:
         """Assert that blocks are conserved and that the index counts exactly the users that there are."""
         users: dict[int, int] = {}
         private: list[int] = []

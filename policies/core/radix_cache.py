@@ -202,8 +202,11 @@ class RadixCache:
             self.tree.insert(sequence.stream, prompt, owner=sequence.id, priority=importance + 1, counts_hits=False)
         return inserted
 
-    def check_integrity(self, sequences: Iterable[Sequence]) -> None:
+    def check_integrity(self, sequences: Iterable[Sequence], batch: DecodeBatch) -> None:
         """Assert that pages are conserved and that the tree is whole."""
-        own = sum(self.num_held(s) - s.num_locked // self.block_size for s in sequences)
+        own = 0
+        for sequence in sequences:
+            computed = batch.computed(sequence) if sequence.in_batch else sequence.computed
+            own += -(-computed // self.block_size) - sequence.num_locked // self.block_size
         self.tree.check_integrity()
         self.pool.check_integrity(own)

@@ -14,7 +14,7 @@ MOST_MATCHED = 128
 
 @register("scheduling", "lpm")
 class Lpm:
-    """Longest cached prefix first, equal ones in the queue's order, which stays while more than `most` wait (SGLang)."""
+    """Longest cached prefix first, equal ones as they stand; all as they stand while more than `most` wait (SGLang)."""
 
     requires = ("prefix_index",)
 
