@@ -180,7 +180,7 @@ def read_value(flag: Given, read: Callable[[str], Any]) -> Any:
     try:
         return read(value)
     except (ValueError, OverflowError):
-        raise ScenarioError("command", flag.spelled, f"{value!r} cannot be read as a number") from None
+        raise ScenarioError("command", flag.spelled, f"{value!r} is not the number that it takes") from None
 
 
 class Answers:

@@ -61,7 +61,7 @@ def _lengths(bench: Bench) -> tuple[int, int]:
 
 
 def _up_to(length: int, share: float) -> Any:
-    return uniform(max(1, int(length * share)), length)
+    return uniform(length, int(length * share), length)
 
 
 def _random(bench: Bench) -> Workload:
@@ -71,7 +71,7 @@ def _random(bench: Bench) -> Workload:
 
 
 def _share(bench: Bench, name: str, default: str) -> float:
-    return ratio(bench.flags.get(name, default), "from 0 to 1", lambda r: 0 <= r <= 1)
+    return ratio(name, bench.flags.get(name, default), "from 0 to 1", lambda r: 0 <= r <= 1)
 
 
 def _sharegpt(bench: Bench) -> Workload:

@@ -19,6 +19,29 @@ ALL = -1
 """`--num-prompts` where a dataset is to be sent as a whole."""
 AT_ONCE = 1_000_000
 """Requests a second of a trace that is to come all at once: the most that a rate can be."""
+_FLAGS_OF = {
+    "rate": ("request-rate",),
+    "burstiness": ("burstiness",),
+    "max_concurrency": ("max-concurrency",),
+    "requests": ("num-prompts", "batch-size"),
+    "limit": ("num-prompts",),
+    "path": ("dataset-path",),
+    "prompt_tokens": ("random-input-len", "input-len"),
+    "output_tokens": ("random-output-len", "output-len"),
+    "num_groups": ("gsp-num-groups", "prefix-repetition-num-prefixes"),
+    "prompts_per_group": ("gsp-prompts-per-group", "num-prompts"),
+    "system_prompt_len": (
+        "gsp-system-prompt-len",
+        "prefix-repetition-prefix-len",
+        "random-prefix-len",
+        "prefix-len",
+    ),
+    "question_len": ("gsp-question-len", "prefix-repetition-suffix-len", "random-input-len", "input-len"),
+    "output_len": ("gsp-output-len", "prefix-repetition-output-len", "random-output-len", "output-len"),
+    "block_tokens": ("timed-trace-chunk-hash-size",),
+    "time_scale": ("timed-trace-sec-multiplier", "mooncake-slowdown-factor"),
+}
+"""The flags that may be behind a key of a workload: the first of them that was given is."""
 _SLOS = {"ttft": "ttft_s", "tpot": "tpot_s", "e2el": "e2e_s"}
 
 
@@ -148,9 +171,9 @@ class Bench:
     def finish(self, workload: Workload, dataset: str, is_known: bool = True) -> None:
         """Put workload, SLO and seed into the draft, and tell it of flags that go with another dataset."""
         self.draft.set("workload", workload, f"--dataset-name {dataset}")
-        for path, name in (("requests", "num-prompts"), ("rate", "request-rate"), ("burstiness", "burstiness")):
-            if path in workload and name in self.flags:
-                self.draft.origins[f"workload.{path}"] = self.flags.shown(name)
+        for key in workload:
+            if (name := next((name for name in _FLAGS_OF.get(key, ()) if name in self.flags), None)) is not None:
+                self.draft.origins[f"workload.{key}"] = self.flags.shown(name)
         if (seed := self.flags.get("seed", None)) is not None:
             self.draft.set("run.seed", seed, self.flags.shown("seed"))
         for target in self.flags.values("goodput"):
@@ -173,17 +196,18 @@ def slo(target: str) -> tuple[str, float]:
         raise ScenarioError("command", "--goodput", says) from None
 
 
-def uniform(low: int, high: int) -> Any:
-    """A length of the schema: every whole number from low to high equally often."""
-    return low if low == high else {"uniform": {"min": low, "max": high}}
+def uniform(length: int, low: int, high: int) -> Any:
+    """Whole numbers from `low`, but at least 1, to `high`; a `length` that is none stays, to be refused."""
+    low = max(low, 1)
+    return length if length < 1 or low == high == length else {"uniform": {"min": low, "max": high}}
 
 
-def ratio(given: str, right: str, is_right: Callable[[float], bool]) -> float:
+def ratio(name: str, given: str, right: str, is_right: Callable[[float], bool]) -> float:
     """A range ratio; raises ScenarioError where it is not right."""
     try:
         value = float(given)
     except ValueError:
         value = math.nan
     if not is_right(value):
-        raise ScenarioError("command", "range ratio", f"{given!r} is out of range: must be {right}")
+        raise ScenarioError("command", f"--{name}", f"{given!r} is out of range: must be {right}")
     return value

@@ -51,7 +51,7 @@ def serve_traffic(flags: Answers, draft: Draft) -> None:
     read = {
         "random": _random,
         "prefix_repetition": _prefix_repetition,
-        "sharegpt": _sharegpt,
+        "sharegpt": sharegpt,
         "custom": _custom,
         "burstgpt": _burstgpt,
         "timed_trace": _timed_trace,
@@ -101,31 +101,28 @@ def _ratios(given: str) -> tuple[float, float]:
     if not isinstance(both, dict):
         both = {"input": given, "output": given}
     one, other = (
-        ratio(str(both.get(key, 0)), "at least 0, below 1", lambda r: 0 <= r < 1) for key in ("input", "output")
+        ratio("random-range-ratio", str(both.get(key, 0)), "at least 0, below 1", lambda r: 0 <= r < 1)
+        for key in ("input", "output")
     )
     return one, other
 
 
 def _around(length: int, spread: float) -> Any:
-    return uniform(max(1, math.floor(length * (1 - spread))), max(1, math.ceil(length * (1 + spread))))
+    return uniform(length, math.floor(length * (1 - spread)), math.ceil(length * (1 + spread)))
 
 
 def _prefix_repetition(bench: Bench) -> Workload:
     flags = bench.flags
-    num_prefixes = max(1, flags.get("prefix-repetition-num-prefixes", 10))
+    num_prefixes = flags.get("prefix-repetition-num-prefixes", 10)
     return {
         "type": "generated_shared_prefix",
         **bench.pace(),
         "num_groups": num_prefixes,
-        "prompts_per_group": max(1, bench.requests() // num_prefixes),
+        "prompts_per_group": bench.requests() // max(num_prefixes, 1),
         "system_prompt_len": flags.get("prefix-repetition-prefix-len", 256),
         "question_len": flags.get("prefix-repetition-suffix-len", 256),
         "output_len": flags.get("prefix-repetition-output-len", 128),
     }
-
-
-def _sharegpt(bench: Bench) -> Workload:
-    return sharegpt(bench)
 
 
 def sharegpt(bench: Bench) -> Workload:

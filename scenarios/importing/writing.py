@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
 
+from ..yaml_reading import parse_yaml
 from .draft import Draft
 
 _SECTIONS = ("name", "model", "hardware", "engine", "workload", "slo", "run")
@@ -39,7 +41,7 @@ def _notes(title: str, notes: Mapping[str, str]) -> Iterator[str]:
     if notes:
         yield from ("#", f"# {title}:")
     for subject, says in notes.items():
-        text = " ".join(f"{subject}: {says}".split())
+        text = "".join(c if c.isprintable() else "?" for c in " ".join(f"{subject}: {says}".split()))
         yield from textwrap.wrap(
             text,
             WIDTH,
@@ -58,6 +60,8 @@ def _section(name: str, value: Any) -> str:
 
 
 def _on_one_line(value: Any) -> str:
-    return yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=10**6, allow_unicode=True).strip()[
-        1:-1
-    ]
+    """As YAML 1.2 has it; PyYAML would leave bare what only YAML 1.1 takes for text, such as 1e3."""
+    plain = yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=10**6, allow_unicode=True)
+    if isinstance(value, str) and parse_yaml(plain, "text") != [value]:
+        return json.dumps(value)
+    return plain.strip()[1:-1]

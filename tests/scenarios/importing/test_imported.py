@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from llmsim.policies.core import specs
 from llmsim.scenarios.errors import ScenarioError
@@ -289,22 +292,34 @@ def test_a_config_json_is_checked_and_seen_from_the_yamls_folder(
         (f"{SERVE} 'x", "command: line 1: the quote ' is not closed"),
         (f"{SERVE} --max-num-seqs", "command: --max-num-seqs: needs a value"),
         (f"{SERVE} --max-num-seqs --port 1", "command: --max-num-seqs: needs a value"),
-        (f"{SERVE} --max-num-seqs many", "command: --max-num-seqs: 'many' cannot be read as a number"),
-        (f"{SERVE} --max-num-seqs=", "command: --max-num-seqs: '' cannot be read as a number"),
+        (f"{SERVE} --max-num-seqs many", "command: --max-num-seqs: 'many' is not the number that it takes"),
+        (f"{SERVE} --max-num-seqs=", "command: --max-num-seqs: '' is not the number that it takes"),
         (f"{SERVE} --max-num-seqs $N", "command: --max-num-seqs: $N is the shell's to fill in"),
         (f"{SERVE} --max-num-seqs 0", "command: --max-num-seqs 0: engine.max_num_seqs: 0 is out of range"),
         (
             f"{SERVE} --gpu-memory-utilization nan",
-            "command: --gpu-memory-utilization: 'nan' cannot be read as a number",
+            "command: --gpu-memory-utilization: 'nan' is not the number that it takes",
         ),
         (f"{SERVE} --gpu-memory-utilization 2", "--gpu-memory-utilization 2: engine.gpu_memory_utilization: 2 is out"),
         (f"{SERVE} --scheduling-policy x", "--scheduling-policy x: engine.scheduling_policy: 'x' is unknown; choose"),
         (f"{BENCH} --request-rate 0", "--request-rate 0: workload.rate: 0 is out of range"),
         (f"{BENCH} --num-prompts 0", "--num-prompts 0: is out of range: must be at least 1"),
-        (f"{BENCH} --random-range-ratio 1", "range ratio: '1' is out of range: must be at least 0, below 1"),
-        (f"{SERVING} --dataset-name random --random-range-ratio 2", "range ratio: '2' is out of range: must be from 0"),
+        (f"{BENCH} --random-range-ratio 1", "--random-range-ratio: '1' is out of range: must be at least 0, below 1"),
+        (
+            f"{SERVING} --dataset-name random --random-range-ratio 2",
+            "--random-range-ratio: '2' is out of range: must be from",
+        ),
         (f"{BENCH} --goodput itl:3", "--goodput: 'itl:3' is no target; write ttft:MILLISECONDS"),
-        (f"{BENCH} --max-concurrency 0", "workload.max_concurrency: 0 is out of range"),
+        (f"{BENCH} --max-concurrency 0", "--max-concurrency 0: workload.max_concurrency: 0 is out of range"),
+        (f"{BENCH} --random-input-len 0", "--random-input-len 0: workload.prompt_tokens: 0 is out of range"),
+        (
+            f"{SERVING} --dataset-name random --random-output-len 0",
+            "--random-output-len 0: workload.output_tokens: 0 is",
+        ),
+        (
+            f"{BENCH} --dataset-name prefix_repetition --num-prompts 5",
+            "--num-prompts 5: workload.prompts_per_group: 0 is out of range",
+        ),
         (f"{SERVE}; {LAUNCH}", "command: holds 2 servers, vllm serve and sglang.launch_server: a scenario has one"),
         ("vllm serve", "command: names no model; give --model"),
         ("vllm serve $MODEL", "command: $MODEL is the shell's to fill in"),
@@ -313,6 +328,60 @@ def test_a_config_json_is_checked_and_seen_from_the_yamls_folder(
 )
 def test_a_wrong_command_is_one_line_that_names_the_flag(command: str, says: str) -> None:
     assert says in refusal(command)
+
+
+_PROGRAMS = {
+    "vllm serve": SERVE,
+    "vllm bench serve": BENCH,
+    "vllm bench throughput": "vllm bench throughput --model Qwen/Qwen3-8B",
+    "vllm bench latency": "vllm bench latency --model Qwen/Qwen3-8B",
+    "sglang.launch_server": LAUNCH,
+    "sglang.bench_serving": SERVING,
+    "sglang.bench_offline_throughput": "python -m sglang.bench_offline_throughput --model Qwen/Qwen3-8B",
+}
+_VALUES = (
+    "",
+    "0",
+    "-1",
+    "1.5",
+    "8k",
+    "1e400",
+    "nan",
+    "inf",
+    "true",
+    "'{}'",
+    "auto",
+    "lpm",
+    "fp8",
+    "ttft:1",
+    "custom",
+    "$X",
+)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_the_flags_are_the_yaml_loads_or_one_line_says_why(data: st.DataObject) -> None:
+    name, command = data.draw(st.sampled_from(list(_PROGRAMS.items())))
+    table = tables()[name]
+    flag = st.tuples(st.sampled_from(sorted(table)), st.sampled_from(_VALUES)).map(
+        lambda pair: f"--{pair[0]} {pair[1]}"
+    )
+    command = " ".join([command, *data.draw(st.lists(flag, max_size=4))])
+    says = ""
+    try:
+        import_commands(command, Wishes())
+    except ScenarioError as error:
+        says = str(error)
+    assert "\n" not in says
+
+
+@pytest.mark.parametrize(
+    "path", ["1e400", "true", "a: b # c", "[a", "two\nlines", "\x85\x07", "null", "~", "0o17", "é"]
+)
+def test_any_text_comes_back_out_of_the_yaml(path: str) -> None:
+    command = shlex.join([*BENCH.split(), "--dataset-name", "custom", "--dataset-path", path, "--unknown", path])
+    assert scenario_of(command)["workload"]["path"] == path
 
 
 def test_wrong_wishes_are_one_line() -> None:
