@@ -15,6 +15,7 @@ from .values import NotCarried
 Takes: TypeAlias = Literal["nothing", "one", "several"]
 NO_MEANING = "has no meaning here"
 NOT_SUPPORTED = "is not supported"
+UNKNOWN = "is unknown here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def apply(flags: list[Given], table: Table, draft: Draft) -> Answers:
                 pass
             case None:
                 near = difflib.get_close_matches(flag.name, table, n=1, cutoff=0.8)
-                draft.not_carried(flag.shown, "is unknown here" + (f"; did you mean --{near[0]}?" if near else ""))
+                draft.not_carried(flag.shown, UNKNOWN + (f"; did you mean --{near[0]}?" if near else ""))
     return Answers(by_code, draft)
 
 

@@ -16,6 +16,7 @@ from ..yaml_reading import parse_yaml
 from .calls import apply_call
 from .command_line import SERVERS, find_calls
 from .draft import Draft
+from .flags import UNKNOWN
 from .model_names import known_model
 from .traffic import DEFAULT_WORKLOAD
 from .writing import nested, yaml_text
@@ -74,7 +75,10 @@ def _set_model(draft: Draft, preset: str, wishes: Wishes) -> None:
         draft.set("model", wishes.model, f"--model {wishes.model}")
         return
     if asked is None:
-        raise ScenarioError("command", None, "names no model; give --model with one that `llmsim list models` shows")
+        unknown = [flag for flag, why in draft.dropped.items() if why.startswith(UNKNOWN)]
+        unless = f", unless it is the value of {unknown[0]}" if unknown else ""
+        says = f"names no model{unless}; give --model with one that `llmsim list models` shows"
+        raise ScenarioError("command", None, says)
     if (config := Path(asked) / "config.json").is_file():
         draft.set("model", str(config), draft.origins["model"])
         return
