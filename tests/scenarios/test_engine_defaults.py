@@ -124,7 +124,7 @@ def test_a_policy_sets_sglangs_key(tmp_path: Path) -> None:
     scenario = load_scenario(write_scenario(tmp_path), [SGLANG, "policies.scheduling.name=priority"])
     engine = resolve(scenario, 79 * GIB, 131_072)
     assert isinstance(engine, ResolvedSglang)
-    assert engine.schedule_policy == "priority"
+    assert engine.schedule_policy == "fcfs"  # SGLang has no such name: priority scheduling is a switch
 
 
 def test_resolved_sglang_means_the_same_when_loaded_again(tmp_path: Path) -> None:
@@ -153,12 +153,19 @@ def test_a_chunk_above_sglangs_is_an_error(tmp_path: Path) -> None:
     path = write_scenario(tmp_path)
     with pytest.raises(ScenarioError, match=r"8193 is out of range: at most engine\.chunked_prefill_size, 8192"):
         resolve(load_scenario(path, [SGLANG, chunk]), 79 * GIB, 131_072)
-    resolve(load_scenario(path, [SGLANG, chunk, "engine.chunked_prefill_size=-1"]), 79 * GIB, 131_072)
+    with pytest.raises(ScenarioError, match=r"'fixed' cuts prompts, which engine\.chunked_prefill_size: -1 forbids"):
+        resolve(load_scenario(path, [SGLANG, chunk, "engine.chunked_prefill_size=-1"]), 79 * GIB, 131_072)
 
 
-def test_sglangs_keys_are_checked_before_its_core_is_missed(tmp_path: Path) -> None:
+def test_sglang_is_put_together(tmp_path: Path) -> None:
     path = write_scenario(tmp_path)
     with pytest.raises(ScenarioError, match="the model reaches"):
         assemble(load_scenario(path, [SGLANG, "engine.context_length=9999999"]))
-    with pytest.raises(ScenarioError, match=r"engine\.preset: the sglang preset cannot be run yet"):
-        assemble(load_scenario(path, [SGLANG]))
+    with pytest.raises(ScenarioError, match=r"batching\.name: 'unified' does not go with the sglang preset"):
+        assemble(load_scenario(path, [SGLANG, "policies.batching.name=unified"]))
+    assembly = assemble(load_scenario(path, [SGLANG, "engine.page_size=16", "engine.schedule_policy=lpm"]))
+    assert assembly.config.prefix_index == "radix_tree"
+    assert assembly.config.depth == 2
+    assert assembly.config.num_blocks == assembly.budget.num_blocks + 1
+    assert assembly.policies["scheduling"] == {"name": "lpm"}
+    assert assembly.policies["batching"]["max_prefill_tokens"] == 16384
