@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .cache import cache
 from .check import check
 from .compare import compare
 from .decisions import decisions
@@ -42,6 +43,7 @@ def root(
 app.command()(run)
 app.command()(check)
 app.command()(workload)
+app.command()(cache)
 app.command()(sweep)
 app.command()(compare)
 app.command()(plot)
