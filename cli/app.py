@@ -11,6 +11,7 @@ from .cache import cache
 from .check import check
 from .compare import compare
 from .decisions import decisions
+from .importing import import_command
 from .listing import list_known
 from .plot import plot
 from .replay import replay
@@ -42,6 +43,7 @@ def root(
 
 app.command()(run)
 app.command()(check)
+app.command("import")(import_command)
 app.command()(workload)
 app.command()(cache)
 app.command()(sweep)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from .core.builder import StepBuilder
     from .core.cache_entry import CacheEntry
+    from .core.radix_node import RadixNode
     from .core.sequence import Sequence
     from .core.waiting_queue import WaitingQueue
 
@@ -35,6 +36,26 @@ class EngineView(Protocol):
     @property
     def num_free_blocks(self) -> int:
         """KV blocks that can be handed out, evictable ones included."""
+        ...
+
+    num_prefilled: int
+    """Tokens prefilled so far."""
+
+    def peek_prefix(self, sequence: Sequence) -> int:
+        """Tokens of a waiting sequence that the prefix index holds; nothing changes."""
+        ...
+
+    def match_prefix(self, sequence: Sequence) -> int:
+        """The same as a look-up that counts: on a radix tree it makes what it finds the latest used."""
+        ...
+
+    def prefix_node(self, sequence: Sequence) -> RadixNode:
+        """`match_prefix` on a radix tree: the node where the prefix ends."""
+        ...
+
+    @property
+    def prefix_root(self) -> RadixNode:
+        """The radix tree's root."""
         ...
 
 

@@ -11,6 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from llmsim.policies import registry
 from llmsim.policies.core.cache_entry import CacheEntry
+from llmsim.policies.core.decode_batch import DecodeBatch
 from llmsim.policies.core.kv_cache import KVCache
 from llmsim.policies.core.records import RequestRecord
 from llmsim.policies.core.request import Prompt, Request
@@ -127,7 +128,7 @@ class PrefixCache(RuleBasedStateMachine):
             self.grow(name, len(self.tokens[name]), 0)
             filled = (sequence.num_entered + 1) * self.size
             if len(sequence.private) == 1 and filled <= len(self.tokens[name]):
-                self.cache.enter_filled(sequence, filled)
+                self.cache.fill(sequence, filled)
                 self.plain.enter(name, self.tokens[name], filled, -sequence.request.priority)
 
     @rule(name=consumes(sequences))
@@ -148,7 +149,7 @@ class PrefixCache(RuleBasedStateMachine):
 
     @invariant()
     def all_blocks_are_where_they_belong(self) -> None:
-        self.cache.check_integrity(self.live.values())
+        self.cache.check_integrity(self.live.values(), DecodeBatch(self.size))
         assert self.cache.pool.num_free == self.plain.num_free
         assert self.cache.index.num_evictable == len(self.plain.idle)
         for name, sequence in self.live.items():
