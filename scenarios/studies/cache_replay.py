@@ -8,7 +8,7 @@ those are too many the policy's first goes, one that no cached block builds on. 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heappushpop
 from typing import Any, NamedTuple, Protocol
 
 from ...policies import registry
@@ -150,13 +150,17 @@ def _replay(trace: BlockTrace, cached: Cached, ranking: Ranking, num_blocks: int
         found = cached.use(asked, now)
         ranking.note(asked)
         leaves.offer(asked.nodes[-1])
-        while cached.num_blocks > num_blocks:
-            leaves.offer(cached.drop(leaves.pop()))
+        if cached.num_blocks > num_blocks:
+            leaves.evict(cached.num_blocks - num_blocks)
         blocks += found
         tokens += min(found * trace.block_tokens, asked.num_tokens)
         shares += found / len(asked.nodes)
         num_requests += 1
     return Found(blocks, tokens, shares / num_requests if num_requests else 0.0)
+
+
+_Item = tuple[Rank, int, int, int]
+"""Rank, last use, minus depth, node."""
 
 
 class Leaves:
@@ -165,7 +169,7 @@ class Leaves:
     def __init__(self, cached: Cached, ranking: Ranking) -> None:
         self._cached = cached
         self._ranking = ranking
-        self._heap: list[tuple[Rank, int, int, int]] = []
+        self._heap: list[_Item] = []
 
     def offer(self, node: int) -> None:
         """Enter a block that is cached, unless it is the root or something builds on it."""
@@ -178,9 +182,23 @@ class Leaves:
             self._heap = [item for item in self._heap if cached.is_leaf(item[3], item[1])]
             heapify(self._heap)
 
-    def pop(self) -> int:
-        """Take out the first."""
-        while True:
-            _, last_used, _, node = heappop(self._heap)
-            if self._cached.is_leaf(node, last_used):
-                return node
+    def evict(self, count: int) -> None:
+        """Give up the first `count` blocks; what they built on may be among them."""
+        item = heappop(self._heap)
+        for _ in range(count - 1):
+            item = self._after(self._cached.drop(self._valid(item)))
+        self.offer(self._cached.drop(self._valid(item)))
+
+    def _valid(self, item: _Item) -> int:
+        """The block of `item`, or else of the first item behind it that may go."""
+        cached, heap = self._cached, self._heap
+        while not cached.is_leaf(item[3], item[1]):
+            item = heappop(heap)
+        return item[3]
+
+    def _after(self, node: int) -> _Item:
+        """Offer `node` and take the first, at once."""
+        cached = self._cached
+        if not node or cached.num_children[node]:
+            return heappop(self._heap)
+        return heappushpop(self._heap, (self._ranking.rank(node), cached.last_used[node], -cached.depths[node], node))

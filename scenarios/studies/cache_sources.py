@@ -78,7 +78,7 @@ def _record_trace(path: Path, folder: Path, block_tokens: int, warn: Say, advanc
 
 def _record_scenario(path: Path, folder: Path, block_tokens: int | None, warn: Say, advance: Advance) -> BlockTrace:
     assembly = assemble(load_scenario(path))
-    size = block_tokens or assembly.engine.block_size
+    size = block_tokens or assembly.config.block_size
     writer, num_refused = BlockTraceWriter(folder, size), 0
     for arrival, _ in offered(build_workload(assembly.scenario, warn)):
         if arrival.refusal is not None:
