@@ -9,9 +9,10 @@ import typer
 
 from ..scenarios.progress import CountProgress, StudyProgress
 from ..scenarios.studies.cache_picture import draw_cache
+from ..scenarios.studies.cache_sources import Source
 from ..scenarios.studies.cache_study import CacheStudy, parse_blocks, parse_evictions
 from ..scenarios.studies.cache_table import cache_heading, cache_table
-from .options import AsJson, Jobs
+from .options import AsJson, Jobs, Overrides
 from .speech import people, print_json, say, warn
 
 
@@ -45,6 +46,7 @@ def cache(
         Path | None, typer.Option("-o", "--output", help="Draw the hit rates here, as a PNG.", show_default=False)
     ] = None,
     jobs: Jobs = None,
+    overrides: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
     """Hit rates of a prefix cache by size and eviction policy, without time, and the best that any policy could do.
@@ -56,7 +58,7 @@ def cache(
     evictions = parse_evictions(eviction)
     sizes = parse_blocks(blocks) if blocks is not None else None
     with CountProgress(people, "requests read") as reading:
-        study = CacheStudy(source, block_size, warn, reading.update)
+        study = CacheStudy(Source(source, block_size, overrides or []), warn, reading.update)
     with study:
         sizes = sizes or study.default_blocks()
         with StudyProgress(people, len(sizes) * len(evictions)) as progress:

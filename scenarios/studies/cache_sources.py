@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ...policies.core.token_stream import TokenStream
 from ..assembly import assemble
@@ -28,11 +29,23 @@ Advance = Callable[[int], None]
 """Called now and then with the number of requests so far."""
 
 
-def record(source: Path, folder: Path, block_tokens: int | None, warn: Say, advance: Advance) -> BlockTrace:
+class Source(NamedTuple):
+    """What is replayed, and in which blocks."""
+
+    path: Path
+    block_tokens: int | None = None
+    """None: as the trace has them, or the scenario's engine."""
+    overrides: Sequence[str] = ()
+    """Of a scenario's keys."""
+
+
+def record(source: Source, folder: Path, warn: Say, advance: Advance) -> BlockTrace:
     """Write the requests of a trace or scenario into `folder`. Raises ScenarioError."""
-    if source.suffix in SCENARIO_SUFFIXES:
-        return _record_scenario(source, folder, block_tokens, warn, advance)
-    return _record_trace(source, folder, block_tokens or block_size_of(source), warn, advance)
+    if source.path.suffix in SCENARIO_SUFFIXES:
+        return _record_scenario(source, folder, warn, advance)
+    if source.overrides:
+        raise ScenarioError("--set", None, f"{source.path} is a trace; only a scenario has keys")
+    return _record_trace(source.path, folder, source.block_tokens or block_size_of(source.path), warn, advance)
 
 
 def block_size_of(path: Path) -> int:
@@ -76,11 +89,12 @@ def _record_trace(path: Path, folder: Path, block_tokens: int, warn: Say, advanc
     return _checked(writer.finish(), path)
 
 
-def _record_scenario(path: Path, folder: Path, block_tokens: int | None, warn: Say, advance: Advance) -> BlockTrace:
-    assembly = assemble(load_scenario(path))
-    size = block_tokens or assembly.config.block_size
-    writer, num_refused = BlockTraceWriter(folder, size), 0
-    for arrival, _ in offered(build_workload(assembly.scenario, warn)):
+def _record_scenario(source: Source, folder: Path, warn: Say, advance: Advance) -> BlockTrace:
+    path, assembly = source.path, assemble(load_scenario(source.path, source.overrides))
+    size = source.block_tokens or assembly.config.block_size
+    writer, num_refused, num_following = BlockTraceWriter(folder, size), 0, 0
+    for arrival, follows in offered(build_workload(assembly.scenario, warn)):
+        num_following += follows
         if arrival.refusal is not None:
             num_refused += 1
             continue
@@ -91,6 +105,9 @@ def _record_scenario(path: Path, folder: Path, block_tokens: int | None, warn: S
         _note(writer, advance)
     if num_refused:
         warn(f"{path}: {num_refused:,} requests are refused and left out")
+    if num_following:
+        says = "requests follow from the end of others, sooner than in a run: service takes no time"
+        warn(f"{path}: {num_following:,} {says}")
     return _checked(writer.finish(), path)
 
 

@@ -13,7 +13,7 @@ import yaml
 from ...policies import registry
 from ..errors import ScenarioError
 from .cache_replay import BELADY, Found, replay
-from .cache_sources import Advance, Say, record
+from .cache_sources import Advance, Say, Source, record
 from .cache_trace import BlockTrace
 from .parallel import in_parallel
 
@@ -80,12 +80,12 @@ def _label(spec: dict[Any, Any]) -> str:
 class CacheStudy:
     """The traffic of one source, recorded, and what caches find of it. A context: the recording goes with it."""
 
-    def __init__(self, source: Path, block_tokens: int | None, warn: Say, advance: Advance) -> None:
+    def __init__(self, source: Source, warn: Say, advance: Advance) -> None:
         """Raises ScenarioError for a source without blocks."""
         self._folder = TemporaryDirectory(prefix="llmsim-cache-")
         self.source = source
         try:
-            self.trace = record(source, Path(self._folder.name), block_tokens, warn, advance)
+            self.trace = record(source, Path(self._folder.name), warn, advance)
             self.trace.write_next_uses()
         except BaseException:
             self._folder.cleanup()
@@ -120,7 +120,7 @@ class CacheStudy:
             found[point.label, point.num_blocks] = value
             advance()
         rows = [self._row(label, size, found[label, size]) for label in evictions for size in sizes]
-        return {"source": str(self.source), **_facts(self.trace), "points": rows}
+        return {"source": str(self.source.path), **_facts(self.trace), "points": rows}
 
     def _row(self, label: str, size: int, found: Found) -> dict[str, Any]:
         return {

@@ -15,6 +15,7 @@ from llmsim.policies.core.request import Prompt, Request
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.prefix_sharing import PrefixSharing, hit_rates
 from llmsim.scenarios.studies.cache_replay import BELADY, Found, replay
+from llmsim.scenarios.studies.cache_sources import Source
 from llmsim.scenarios.studies.cache_study import CacheStudy, parse_blocks, parse_evictions
 from llmsim.scenarios.studies.cache_trace import BlockTrace, BlockTraceWriter
 from llmsim.tests.support.plain_block_cache import hits_of, most_hits
@@ -95,7 +96,7 @@ def test_next_uses_are_those_of_the_same_block(tmp_path: Path) -> None:
 
 def test_shares_are_of_blocks_of_tokens_and_of_requests(tmp_path: Path) -> None:
     rows = [(30, [1, 2]), (16, [1]), (45, [1, 2, 3]), (5, [9])]
-    study = CacheStudy(write_jsonl(tmp_path, rows), None, print, print)
+    study = CacheStudy(Source(write_jsonl(tmp_path, rows)), print, print)
     with study:
         report = study.run(parse_evictions("lru"), [100], jobs=1)
     assert {key: report[key] for key in ("num_requests", "block_tokens", "num_blocks", "num_distinct_blocks")} == {
@@ -131,7 +132,7 @@ PUBLISHED: dict[str, dict[str, dict[int, float]]] = {
 @pytest.mark.parametrize(("name", "unlimited"), [("conversation", 0.366), ("synthetic", 0.640)])
 def test_the_mooncake_traces_hit_as_published(name: str, unlimited: float) -> None:
     path = shared("traces", "mooncake", f"{name}_trace.jsonl.gz")
-    with CacheStudy(path, None, print, lambda count: None) as study:
+    with CacheStudy(Source(path), print, lambda count: None) as study:
         assert study.trace.block_tokens == 512
         assert study.trace.found_blocks / study.trace.num_uses == pytest.approx(unlimited, abs=0.001)
         bounds = {}
@@ -179,11 +180,26 @@ def test_a_scenario_s_prompts_are_cut_into_blocks(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     workload = "{type: independent, requests: 3, prompt_tokens: 40, output_tokens: 5}"
     path.write_text(f"name: s\nmodel: tiny\nhardware: {{gpu: h100-sxm}}\nworkload: {workload}\n", encoding="utf-8")
-    with CacheStudy(path, None, print, print) as study:
+    with CacheStudy(Source(path), print, print) as study:
         assert (study.trace.block_tokens, study.trace.num_uses, study.trace.num_tokens) == (16, 9, 120)
         assert study.default_blocks() == [1, 2, 4, 9]
-    with CacheStudy(path, 7, print, print) as study:
+    with CacheStudy(Source(path, 7), print, print) as study:
         assert (study.trace.block_tokens, study.trace.num_uses) == (7, 18)
+
+
+def test_requests_that_follow_are_told_of_and_keys_may_be_set(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    workload = "{type: multi_turn, sessions: 2, turns: 3, user_tokens: 20, output_tokens: 5}"
+    path.write_text(f"name: s\nmodel: tiny\nhardware: {{gpu: h100-sxm}}\nworkload: {workload}\n", encoding="utf-8")
+    told: list[str] = []
+    with CacheStudy(Source(path, overrides=["workload.sessions=4"]), told.append, print) as study:
+        assert study.trace.num_requests == 12
+    assert told == [f"{path}: 8 requests follow from the end of others, sooner than in a run: service takes no time"]
+
+
+def test_a_trace_has_no_keys(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"--set: .*trace\.jsonl is a trace; only a scenario has keys"):
+        CacheStudy(Source(write_jsonl(tmp_path, [(5, [1])]), overrides=["workload.rate=1"]), print, print)
 
 
 def test_a_shared_prefix_is_shared_whatever_the_block(tmp_path: Path) -> None:
@@ -193,7 +209,7 @@ def test_a_shared_prefix_is_shared_whatever_the_block(tmp_path: Path) -> None:
     )
     path.write_text(f"name: s\nmodel: tiny\nhardware: {{gpu: h100-sxm}}\nworkload: {workload}\n", encoding="utf-8")
     for size, shared_blocks in ((16, 4), (64, 1), (60, 1), (65, 0)):
-        with CacheStudy(path, size, print, print) as study:
+        with CacheStudy(Source(path, size), print, print) as study:
             assert study.trace.found_blocks == 4 * shared_blocks
             assert study.trace.found_tokens == 4 * shared_blocks * size
 
@@ -203,7 +219,7 @@ def test_a_shared_prefix_is_shared_whatever_the_block(tmp_path: Path) -> None:
     [([(6758, list(range(14)))], 512), ([(5, [1]), (16, [1]), (17, [1, 2])], 16)],
 )
 def test_the_block_size_is_found_out(rows: list[tuple[int, list[int]]], size: int, tmp_path: Path) -> None:
-    with CacheStudy(write_jsonl(tmp_path, rows), None, print, print) as study:
+    with CacheStudy(Source(write_jsonl(tmp_path, rows)), print, print) as study:
         assert study.trace.block_tokens == size
 
 
@@ -219,7 +235,7 @@ def test_a_block_size_that_cannot_be_found_out_is_asked_for(
     rows: list[tuple[int, list[int]]], says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ScenarioError, match="give --block-size") as caught:
-        CacheStudy(write_jsonl(tmp_path, rows), None, print, print)
+        CacheStudy(Source(write_jsonl(tmp_path, rows)), print, print)
     assert says in str(caught.value)
 
 
@@ -236,13 +252,13 @@ def test_a_trace_without_block_ids_is_refused(text: str, says: str, tmp_path: Pa
     path = tmp_path / "trace.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ScenarioError) as caught:
-        CacheStudy(path, None, print, print)
+        CacheStudy(Source(path), print, print)
     assert says in str(caught.value)
 
 
 def test_a_trace_without_prompts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no request has a prompt"):
-        CacheStudy(write_jsonl(tmp_path, [(0, [])]), 16, print, print)
+        CacheStudy(Source(write_jsonl(tmp_path, [(0, [])]), 16), print, print)
 
 
 def test_rows_that_go_back_in_time_are_told_of(tmp_path: Path) -> None:
@@ -250,7 +266,7 @@ def test_rows_that_go_back_in_time_are_told_of(tmp_path: Path) -> None:
     row: dict[str, Any] = {"input_length": 20, "output_length": 1, "hash_ids": [1, 2]}
     path.write_text("".join(json.dumps(row | {"timestamp": t}) + "\n" for t in (5, 3, 6)), encoding="utf-8")
     told: list[str] = []
-    with CacheStudy(path, 16, told.append, print) as study:
+    with CacheStudy(Source(path, 16), told.append, print) as study:
         assert study.trace.found_blocks == 4
     assert told == [f"{path}: 1 of 3 rows go back in time; taken in the file's order"]
 
@@ -258,7 +274,7 @@ def test_rows_that_go_back_in_time_are_told_of(tmp_path: Path) -> None:
 def test_points_may_be_replayed_by_several_processes(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path, [(48, [i % 5, 10 + i % 3, 20 + i % 7]) for i in range(60)])
     told: list[int] = []
-    with CacheStudy(path, 16, print, print) as study:
+    with CacheStudy(Source(path, 16), print, print) as study:
         folder = study.trace.folder
         one, two = (study.run(parse_evictions("lru,lfu"), [2, 9], jobs, lambda: told.append(1)) for jobs in (1, 2))
     assert one == two
