@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
+from .cache import cache
 from .check import check
 from .compare import compare
 from .decisions import decisions
@@ -58,6 +59,7 @@ app.command()(run)
 app.command()(check)
 app.command("import")(import_command)
 app.add_typer(workload, name="workload")
+app.command()(cache)
 app.command()(sweep)
 app.command()(compare)
 app.command()(plot)
