@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..policies.core.config import EngineConfig, Policies
 from ..policies.core.engine import EngineCore
+from ..policies.core.estimator import StepTimeEstimator
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import DoesNotFit, MemoryBudget, memory_budget
 from ..policies.core.model_spec import ACTIVATION_BYTES, ModelSpec
@@ -18,8 +20,10 @@ from .errors import ScenarioError
 from .gpu_reading import read_gpu
 from .loading import resolved
 from .model_reading import read_model
+from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
+from .requirements import check_requirements
 from .schema import Scenario
 
 NS_PER_S = 1_000_000_000
@@ -36,10 +40,12 @@ class Assembly:
     gpu: GpuSpec
     budget: MemoryBudget
     config: EngineConfig
+    folders: tuple[Path, ...] = (Path(),)
+    """Where files of policies are looked for."""
 
-    def core(self) -> EngineCore:
-        """A fresh engine core."""
-        return EngineCore(self.config, Policies.of(self.policies))
+    def core(self, estimator: StepTimeEstimator | None = None) -> EngineCore:
+        """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
+        return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
     def cost_model(self) -> AnalyticCostModel:
         """The cost model of the scenario's model on its hardware."""
@@ -97,7 +103,10 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         reserve_full_prompt=engine.scheduler_reserve_full_isl,
         watermark=engine.watermark,
     )
-    return Assembly(scenario, engine, resolve_policies(scenario), model, gpu, budget, config)
+    folders, policies = policy_folders(scenario), resolve_policies(scenario)
+    check_requirements(scenario, engine, policies, folders)
+    warn_of_strays(scenario, policies, warn or _unheard)
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders)
 
 
 def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:

@@ -1,0 +1,65 @@
+"""What policies require, and whether a scenario has it: a combination that cannot work is refused before it runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..policies import registry
+from ..policies.conformance import FEATURES, requirements
+from ..policies.finding import Folders
+from .engine_defaults import ResolvedEngine
+from .errors import ScenarioError
+from .preset_policies import PolicySpecs
+from .schema import Scenario
+from .schema_generators import AgentSettings
+from .schema_sessions import MixtureSettings
+
+
+class Feature(NamedTuple):
+    """One thing that a policy may require."""
+
+    is_there: bool
+    comes_with: str
+    """What a scenario needs for it, in its keys."""
+
+
+def features(scenario: Scenario, engine: ResolvedEngine) -> dict[str, Feature]:
+    """What there is to require, and whether this scenario has it."""
+    return {
+        "prefix_index": Feature(engine.enable_prefix_caching, COMES_WITH["prefix_index"]),
+        "radix_tree": Feature(False, COMES_WITH["radix_tree"]),
+        "chunked_prefill": Feature(engine.enable_chunked_prefill, COMES_WITH["chunked_prefill"]),
+        "tenant": Feature(isinstance(scenario.workload, AgentSettings | MixtureSettings), COMES_WITH["tenant"]),
+        "step_time": Feature(True, COMES_WITH["step_time"]),
+    }
+
+
+COMES_WITH = {
+    "prefix_index": "engine.enable_prefix_caching: true",
+    "radix_tree": "an engine that keeps a radix tree",
+    "chunked_prefill": "engine.enable_chunked_prefill: true",
+    "tenant": "workload.type: agent or mixture",
+    "step_time": "the cost model of every run",
+}
+"""By feature, what a scenario needs for it."""
+
+
+def check_requirements(scenario: Scenario, engine: ResolvedEngine, specs: PolicySpecs, folders: Folders) -> None:
+    """Raise ScenarioError where a policy requires what the scenario, or another of its policies, does not give it."""
+    given = features(scenario, engine)
+    for kind, spec in specs.items():
+        for needed in requirements(registry.find(kind, spec["name"], folders)):
+            if lacks := _lacking(needed, given, specs):
+                message = f"'{spec['name']}' requires {lacks}"
+                raise ScenarioError(scenario.source, f"policies.{kind}.name", message)
+
+
+def _lacking(needed: str, given: dict[str, Feature], specs: PolicySpecs) -> str | None:
+    """What is needed and why it is not there; None where it is."""
+    if needed in given:
+        feature = given[needed]
+        says = f"{FEATURES[needed]} ({needed}), which comes with {feature.comes_with}"
+        return None if feature.is_there else says
+    kind, _, name = needed.partition(".")
+    other = specs[kind]["name"]
+    return None if other == name else f"policies.{kind}.name: {name}, which is '{other}' here"
