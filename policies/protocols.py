@@ -37,9 +37,17 @@ class EngineView(Protocol):
         """KV blocks that can be handed out, evictable ones included."""
         ...
 
+    def num_outputs(self, sequence: Sequence) -> int:
+        """Output tokens of a sequence that are delivered."""
+        ...
+
 
 class SchedulingPolicy(Protocol):
-    """Who is next. The queue keeps its order from step to step; its first sequence is admitted first."""
+    """Who is next. The queue keeps its order from step to step; its first sequence is admitted first.
+
+    An order that does not change while requests wait is best kept by `insert` (`WaitingQueue.insert_by`): then a step
+    costs the same however many wait.
+    """
 
     def insert(self, queue: WaitingQueue, sequence: Sequence) -> None:
         """Put a new arrival into the queue."""

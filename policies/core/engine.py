@@ -74,6 +74,11 @@ class EngineCore:
         """Blocks that can be handed out."""
         return self.kv_cache.pool.num_free
 
+    def num_outputs(self, sequence: Sequence) -> int:
+        """Output tokens of a sequence that are delivered."""
+        known = self.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
+        return known - sequence.prompt_tokens
+
     def last_decode_admission(self) -> int:
         """The latest admission number in the decode batch; 0 if it is empty."""
         return next((key for key in reversed(self.running) if self.running[key].in_batch), 0)
