@@ -46,7 +46,7 @@ def policy_table() -> Table:
     """Policies by kind, with parameters and what they do."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("kind", "name", "parameters", "what it does"):
-        table.add_column(column, no_wrap=column != "what it does")
+        table.add_column(column, no_wrap=column in ("kind", "name"))
     before = None
     for kind, name, policy in listed()[0]:
         parameters = ", ".join(str(p).replace("'", "") for p in registry.parameters(policy).values())

@@ -29,6 +29,8 @@ def features(scenario: Scenario, engine: ResolvedEngine) -> dict[str, Feature]:
         "prefix_index": Feature(engine.enable_prefix_caching, COMES_WITH["prefix_index"]),
         "radix_tree": Feature(False, COMES_WITH["radix_tree"]),
         "chunked_prefill": Feature(engine.enable_chunked_prefill, COMES_WITH["chunked_prefill"]),
+        "prediction": Feature(scenario.predictions.output_length is not None, COMES_WITH["prediction"]),
+        "deadline": Feature(_has_deadlines(scenario), COMES_WITH["deadline"]),
         "tenant": Feature(isinstance(scenario.workload, AgentSettings | MixtureSettings), COMES_WITH["tenant"]),
         "step_time": Feature(True, COMES_WITH["step_time"]),
     }
@@ -38,6 +40,8 @@ COMES_WITH = {
     "prefix_index": "engine.enable_prefix_caching: true",
     "radix_tree": "an engine that keeps a radix tree",
     "chunked_prefill": "engine.enable_chunked_prefill: true",
+    "prediction": "predictions.output_length: {error: lognormal, sigma: 0.5}",
+    "deadline": "slo.ttft_s, slo.e2e_s or a workload's deadline_s",
     "tenant": "workload.type: agent or mixture",
     "step_time": "the cost model of every run",
 }
@@ -47,11 +51,20 @@ COMES_WITH = {
 def check_requirements(scenario: Scenario, engine: ResolvedEngine, specs: PolicySpecs, folders: Folders) -> None:
     """Raise ScenarioError where a policy requires what the scenario, or another of its policies, does not give it."""
     given = features(scenario, engine)
+    assert given.keys() == FEATURES.keys(), given.keys() ^ FEATURES.keys()
     for kind, spec in specs.items():
         for needed in requirements(registry.find(kind, spec["name"], folders)):
             if lacks := _lacking(needed, given, specs):
                 message = f"'{spec['name']}' requires {lacks}"
                 raise ScenarioError(scenario.source, f"policies.{kind}.name", message)
+
+
+def _has_deadlines(scenario: Scenario) -> bool:
+    """Whether requests have one, at least some."""
+    workload = scenario.workload
+    parts = [part.workload for part in workload.parts] if isinstance(workload, MixtureSettings) else [workload]
+    own = any(getattr(part, "deadline_s", None) is not None for part in parts)
+    return own or scenario.slo.ttft_s is not None or scenario.slo.e2e_s is not None
 
 
 def _lacking(needed: str, given: dict[str, Feature], specs: PolicySpecs) -> str | None:
