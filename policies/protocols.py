@@ -66,7 +66,10 @@ class PreemptionPolicy(Protocol):
     """
 
     def victim(self, running: list[Sequence]) -> Sequence:
-        """The sequence to preempt, one of `running` (in order of admission, never empty). Changes nothing."""
+        """The sequence to preempt, one of `running` (in order of admission, never empty). Changes nothing.
+
+        None of them is in the decode batch: `computed` and `num_tokens` can be read as they are.
+        """
         ...
 
     def put_back(self, queue: WaitingQueue, sequence: Sequence, scheduling: SchedulingPolicy) -> None:

@@ -113,22 +113,26 @@ def _check_parameters(name: str, policy: type, given: Mapping[str, Any]) -> None
     for key, parameter in takes.items():
         if parameter.default is inspect.Parameter.empty and key not in given:
             raise PolicyError(key, f"is missing; {name} needs it")
-    hints = _hints(policy)
+    hints = types(policy)
     for key, value in given.items():
         hint = hints.get(key, Any)
         if not _fits(value, hint):
-            wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
-            raise PolicyError(key, f"{value!r} is not of type {wanted}")
+            raise PolicyError(key, f"{value!r} is not of type {type_text(hint)}")
 
 
-def _hints(policy: type) -> Mapping[str, Any]:
-    """The types of a policy's parameters; none where a user's cannot be resolved."""
+def types(policy: type) -> Mapping[str, Any]:
+    """The types of a policy's parameters by name; none where those of a user's cannot be resolved."""
     try:
         return get_type_hints(inspect.getattr_static(policy, "__init__"))
     except (NameError, TypeError, AttributeError):
         if is_of_the_house(policy):
             raise
         return {}
+
+
+def type_text(hint: Any) -> str:
+    """A parameter's type as it is written."""
+    return hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,7 +50,7 @@ def policy_table() -> Table:
         table.add_column(column, no_wrap=column in ("kind", "name"))
     before = None
     for kind, name, policy in listed()[0]:
-        parameters = ", ".join(str(p).replace("'", "") for p in registry.parameters(policy).values())
+        parameters = ", ".join(f"{key}{_default(facts, ' = ')}" for key, facts in _parameters(policy))
         table.add_row("" if kind == before else kind, name, escape(parameters), escape(_summary(policy)))
         before = kind
     return table
@@ -117,12 +118,17 @@ def policy_facts(item: Listed) -> dict[str, Any]:
 
 
 def _parameters(policy: type) -> Iterator[tuple[str, dict[str, Any]]]:
+    hints = registry.types(policy)
     for name, parameter in registry.parameters(policy).items():
-        hint = parameter.annotation
-        facts: dict[str, Any] = {"type": "any" if hint is parameter.empty else str(getattr(hint, "__name__", hint))}
+        facts: dict[str, Any] = {"type": registry.type_text(hints[name]) if name in hints else "any"}
         if parameter.default is not parameter.empty:
             facts["default"] = parameter.default
         yield name, facts
+
+
+def _default(parameter: dict[str, Any], before: str = "") -> str:
+    """A parameter's default as a YAML would have it; nothing where it must be given."""
+    return f"{before}{json.dumps(parameter['default'], default=repr)}" if "default" in parameter else ""
 
 
 def policy_text(item: Listed) -> Iterator[str | Table]:
@@ -134,8 +140,7 @@ def policy_text(item: Listed) -> Iterator[str | Table]:
         for column in ("parameter", "type", "default"):
             table.add_column(column)
         for name, parameter in facts["parameters"].items():
-            default = repr(parameter["default"]) if "default" in parameter else "must be given"
-            table.add_row(name, escape(parameter["type"]), escape(default))
+            table.add_row(name, escape(parameter["type"]), escape(_default(parameter) or "must be given"))
         yield table
     else:
         yield "It takes no parameters."
