@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from .core.builder import StepBuilder
+    from .core.estimator import StepTimeEstimator
     from .core.hash_blocks import Run
+    from .core.outlook import Outlook
     from .core.sequence import Sequence
     from .core.waiting_queue import WaitingQueue
 
@@ -21,6 +23,8 @@ class EngineView(Protocol):
     now_ns: int
     max_num_batched_tokens: int
     max_num_seqs: int
+    outlook: Outlook
+    """What the next step is going to hold."""
 
     @property
     def num_running(self) -> int:
@@ -39,6 +43,14 @@ class EngineView(Protocol):
 
     def num_outputs(self, sequence: Sequence) -> int:
         """Output tokens of a sequence that are delivered."""
+        ...
+
+
+class AsksStepTimes(Protocol):
+    """A policy of any kind that requires `step_time`: it is given the means to ask how long a step would take."""
+
+    def use_estimator(self, estimator: StepTimeEstimator) -> None:
+        """Called once, before the first step. An estimate is a pure function of the step's shape."""
         ...
 
 

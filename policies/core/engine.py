@@ -17,6 +17,7 @@ from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
 from .delivery import Delivery
 from .kv_cache import KVCache
+from .outlook import Outlook
 from .plan import Row, StepEvents, StepPlan, StepResult
 from .records import RequestRecord, Status, record_of
 from .request import Request
@@ -54,6 +55,7 @@ class EngineCore:
         self._left: list[Sequence] = []
         self.builder = StepBuilder(self)
         self.steady = SteadyDecode(self)
+        self.outlook = Outlook(self)
         self._delivery = Delivery(self)
         self._waits = WaitClock()
 
