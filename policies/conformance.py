@@ -45,6 +45,8 @@ def complaint(kind: str, policy: type) -> str | None:
             return f"{policy.__name__} lacks {call}, which a policy of kind {kind} has"
         if not _takes(policy, name, len(taken)):
             return f"{policy.__name__}.{name} must take ({', '.join(taken)})"
+    if "step_time" in requirements(policy) and not callable(getattr(policy, "use_estimator", None)):
+        return f"{policy.__name__} requires step_time and lacks use_estimator(estimator)"
     return _wrong_requirement(policy)
 
 
