@@ -13,6 +13,8 @@ from ..protocols import EngineView
 from ..registry import register
 
 Tenant = str | None
+LOOKAHEAD = 32
+"""How many are put in order for a step even where their prompts, taken whole, are more than its tokens."""
 
 
 @register("scheduling", "fair_share")
@@ -58,12 +60,21 @@ class FairShare:
         """Charge what was served since; put first whom the free slots may admit, behind those that came back."""
         self._tidy()
         self._charge(view)
-        slots = max(0, view.max_num_seqs - view.num_running)
-        chosen = list(islice(self._by_service(), slots))
+        chosen = self._chosen(max(0, view.max_num_seqs - view.num_running), view.max_num_batched_tokens)
         back = list(takewhile(lambda sequence: sequence not in self._queued, queue))
         if list(islice(queue, len(back), len(back) + len(chosen))) != chosen:
             first = {*back, *chosen}
             queue.replace([*back, *chosen, *(sequence for sequence in queue if sequence not in first)])
+
+    def _chosen(self, slots: int, budget: int) -> list[Sequence]:
+        """Who may be admitted in this step: so many as have a slot, and prompts beyond a few that fill the budget."""
+        chosen, num_tokens = [], 0
+        for sequence in islice(self._by_service(), slots):
+            chosen.append(sequence)
+            num_tokens += sequence.prompt_tokens
+            if num_tokens > budget and len(chosen) >= LOOKAHEAD:
+                break
+        return chosen
 
     def _tidy(self) -> None:
         """Who has been admitted or aborted leaves the head of its line; the admitted are charged their prompts."""
@@ -82,12 +93,16 @@ class FairShare:
 
     def _charge(self, view: EngineView) -> None:
         """Charge the outputs since the last step in which somebody waited."""
-        for sequence, charged in list(self._charged.items()):
+        ended = []
+        for sequence, charged in self._charged.items():
             outputs = view.num_outputs(sequence)
-            self._counters[sequence.request.tenant] += self._output_weight * (outputs - charged)
-            self._charged[sequence] = outputs
+            if outputs != charged:
+                self._counters[sequence.request.tenant] += self._output_weight * (outputs - charged)
+                self._charged[sequence] = outputs
             if sequence.state is State.ENDED:
-                del self._charged[sequence]
+                ended.append(sequence)
+        for sequence in ended:
+            del self._charged[sequence]
 
     def _by_service(self) -> Iterator[Sequence]:
         """Who waits, in the order in which they would be admitted if each were charged its prompt."""
