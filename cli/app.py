@@ -10,6 +10,7 @@ from .. import __version__
 from .check import check
 from .compare import compare
 from .decisions import decisions
+from .importing import import_command
 from .listing import list_known
 from .plot import plot
 from .policies import policies
@@ -43,6 +44,7 @@ def root(
 
 app.command()(run)
 app.command()(check)
+app.command("import")(import_command)
 app.command()(workload)
 app.command()(sweep)
 app.command()(compare)

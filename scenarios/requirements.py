@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ..policies import registry
 from ..policies.conformance import FEATURES, requirements
+from ..policies.core.config import EngineConfig
 from ..policies.finding import Folders
-from .engine_defaults import ResolvedEngine
 from .errors import ScenarioError
 from .preset_policies import PolicySpecs
 from .schema import Scenario
@@ -23,12 +23,12 @@ class Feature(NamedTuple):
     """What a scenario needs for it, in its keys."""
 
 
-def features(scenario: Scenario, engine: ResolvedEngine) -> dict[str, Feature]:
+def features(scenario: Scenario, config: EngineConfig) -> dict[str, Feature]:
     """What there is to require, and whether this scenario has it."""
     return {
-        "prefix_index": Feature(engine.enable_prefix_caching, COMES_WITH["prefix_index"]),
-        "radix_tree": Feature(False, COMES_WITH["radix_tree"]),
-        "chunked_prefill": Feature(engine.enable_chunked_prefill, COMES_WITH["chunked_prefill"]),
+        "prefix_index": Feature(config.enable_prefix_caching, COMES_WITH["prefix_index"]),
+        "radix_tree": Feature(config.prefix_index == "radix_tree", COMES_WITH["radix_tree"]),
+        "chunked_prefill": Feature(config.enable_chunked_prefill, COMES_WITH["chunked_prefill"]),
         "prediction": Feature(scenario.predictions.output_length is not None, COMES_WITH["prediction"]),
         "deadline": Feature(_has_deadlines(scenario), COMES_WITH["deadline"]),
         "tenant": Feature(isinstance(scenario.workload, AgentSettings | MixtureSettings), COMES_WITH["tenant"]),
@@ -37,9 +37,9 @@ def features(scenario: Scenario, engine: ResolvedEngine) -> dict[str, Feature]:
 
 
 COMES_WITH = {
-    "prefix_index": "engine.enable_prefix_caching: true",
-    "radix_tree": "an engine that keeps a radix tree",
-    "chunked_prefill": "engine.enable_chunked_prefill: true",
+    "prefix_index": "engine.enable_prefix_caching: true (preset sglang: disable_radix_cache: false)",
+    "radix_tree": "engine.preset: sglang, or policies.batching.name: prefill_first",
+    "chunked_prefill": "engine.enable_chunked_prefill: true (preset sglang: a chunked_prefill_size above 0)",
     "prediction": "predictions.output_length: {error: lognormal, sigma: 0.5}",
     "deadline": "slo.ttft_s, slo.e2e_s or a workload's deadline_s",
     "tenant": "workload.type: agent or mixture",
@@ -48,9 +48,9 @@ COMES_WITH = {
 """By feature, what a scenario needs for it."""
 
 
-def check_requirements(scenario: Scenario, engine: ResolvedEngine, specs: PolicySpecs, folders: Folders) -> None:
+def check_requirements(scenario: Scenario, config: EngineConfig, specs: PolicySpecs, folders: Folders) -> None:
     """Raise ScenarioError where a policy requires what the scenario, or another of its policies, does not give it."""
-    given = features(scenario, engine)
+    given = features(scenario, config)
     assert given.keys() == FEATURES.keys(), given.keys() ^ FEATURES.keys()
     for kind, spec in specs.items():
         for needed in requirements(registry.find(kind, spec["name"], folders)):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as Items
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .builder import StepBuilder
-from .hash_blocks import Match
 from .records import Blocked
 from .sequence import Sequence, State
+
+if TYPE_CHECKING:
+    from .builder import StepBuilder
+    from .kv_memory import AnyMatch
 
 CALLS_A_SEQUENCE = 100
 """Calls of the builder in a step, for each sequence in the engine, beyond which a policy is held to loop."""
@@ -76,26 +78,46 @@ class GuardedBuilder:
         self._check_extension(sequence, num_tokens, self._step.budget)
         return self._step.extend(sequence, num_tokens)
 
-    def preempt(self, victim: Sequence, by: Sequence) -> None:
+    def preempt(self, victim: Sequence, by: Sequence | None) -> None:
         """As the builder's, of who runs."""
         self._count()
         self._check_runs(victim, "preempts")
         self._step.preempt(victim, by)
 
-    def admit(self, sequence: Sequence, match: Match, num_tokens: int, num_drafts: int = 0) -> Blocked | None:
+    def admit(self, sequence: Sequence, match: AnyMatch, num_tokens: int, num_drafts: int = 0) -> Blocked | None:
         """As the builder's, of the first that waits, within slots, wants and budget."""
         self._count()
         step = self._step
         self._check(sequence is not step.next_waiting(), f"admits {_named(sequence)}, which is not the next to be")
         most = step.config.max_num_seqs
         self._check(step.num_running >= most, f"admits {sequence.id} where max_num_seqs ({most}) run")
-        self._check(match != step.match(sequence), f"admits {sequence.id} with what is not its match")
+        is_pure = step.config.prefix_index == "hashed_blocks"  # on a radix tree, to match is to refresh
+        is_other = is_pure and match != step.match(sequence)
+        self._check(is_other, f"admits {sequence.id} with what is not its match")
         wanted = sequence.num_tokens - match.num_blocks * step.config.block_size
         self._check_tokens(sequence, num_tokens, wanted + num_drafts, step.budget)
         room = step.prefill_budget
         is_over = room is not None and num_tokens - num_drafts > room
         self._check(is_over, f"gives {sequence.id} {num_tokens} tokens; the chunk size has {room} left")
         return step.admit(sequence, match, num_tokens, num_drafts)
+
+    def enrol(self, sequence: Sequence, match: AnyMatch, num_tokens: int) -> None:
+        """As the builder's, of the first that waits, within wants and budget."""
+        self._count()
+        step = self._step
+        self._check(sequence is not step.next_waiting(), f"enrols {_named(sequence)}, which is not the next to be")
+        wanted = sequence.num_tokens - match.num_blocks * step.config.block_size
+        self._check_tokens(sequence, num_tokens, wanted, step.budget)
+        step.enrol(sequence, match, num_tokens)
+
+    def proceed(self, sequence: Sequence, num_tokens: int) -> None:
+        """As the builder's, for who runs, once a step, within wants and budget."""
+        self._count()
+        step = self._step
+        self._check_runs(sequence, "proceeds with")
+        self._check(sequence in step.rows, f"proceeds with {sequence.id} twice in one step")
+        self._check_tokens(sequence, num_tokens, sequence.num_tokens - sequence.computed, step.budget)
+        step.proceed(sequence, num_tokens)
 
     def block(self, reason: Blocked) -> None:
         """As the builder's, with a reason that there is."""

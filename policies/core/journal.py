@@ -27,8 +27,6 @@ from .plan import StepEvents, StepPlan, StepResult
 from .request import Arrival, Prompt, Request
 
 FORMAT = 1
-OPTIONAL = ("priority", "tenant", "session", "deadline_ns", "predicted_tokens")
-"""Keys of a request that are written only where it has them."""
 Specs = Mapping[str, Mapping[str, Any]]
 
 
@@ -86,7 +84,9 @@ class JournalWriter:
         }
         if request.priority:
             entry["priority"] = request.priority
-        for key in OPTIONAL[1:]:
+        if request.ignore_eos:
+            entry["ignore_eos"] = True
+        for key in ("tenant", "session", "deadline_ns", "predicted_tokens"):
             if getattr(request, key) is not None:
                 entry[key] = getattr(request, key)
         self._write(entry)
@@ -154,6 +154,8 @@ def _json(line: str, where: str) -> Any:
 
 
 Entry = dict[str, Any]
+_OPTIONAL = ("priority", "ignore_eos", "tenant", "session", "deadline_ns", "predicted_tokens")
+"""What an `add` holds of a request only where it is not the default."""
 Call = Callable[[], str | None]
 """A call of the core; returns in what the outcome differs from the journal's, or None."""
 
@@ -208,7 +210,7 @@ class Replay:
     # Each reads an entry and returns the call that it stands for.
 
     def _add(self, entry: Entry) -> Call:
-        optional = {key: entry[key] for key in OPTIONAL if key in entry}
+        optional = {key: entry[key] for key in _OPTIONAL if key in entry}
         spans = entry["spans"]
         literal = len(spans) == 1 and isinstance(spans[0][0], list)
         prompt = Prompt.of_tokens(spans[0][0]) if literal else Prompt(tuple(span) for span in spans)

@@ -62,5 +62,5 @@ class Outlook:
                 yield Prefill(sequence.num_tokens - sequence.computed, sequence.computed)
         slots = max(0, core.max_num_seqs - len(core.running))
         for sequence in islice(core.waiting, slots):
-            hit = core.kv_cache.match(sequence).num_blocks * core.config.block_size
+            hit = core.peek_prefix(sequence)
             yield Prefill(sequence.num_tokens - hit, hit)

@@ -1,4 +1,4 @@
-"""Who has generated least gives way."""
+"""The sequence that has generated the least gives way."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ from ..registry import register
 from .places import Place, place
 
 
+def progress(sequence: Sequence) -> tuple[int, int]:
+    """Smaller gives way first: outputs so far, then the shorter prompt stays."""
+    return sequence.num_tokens - sequence.prompt_tokens, -sequence.prompt_tokens
+
+
 @register("preemption", "fewest_outputs")
 class FewestOutputs:
-    """The fewest outputs, of equal ones the longest prompt, then the newest; to the tail of the queue (SGLang's)."""
+    """Fewest outputs, of equal ones the longest prompt; recomputed later, back at the tail of the queue (SGLang)."""
 
     def __init__(self, to: Place = "tail") -> None:
         self._to = to
 
+    def order(self, running: list[Sequence]) -> list[Sequence]:
+        """Most outputs first; SGLang's running list keeps this order after a retraction."""
+        return sorted(running, key=progress, reverse=True)
+
     def victim(self, running: list[Sequence]) -> Sequence:
-        """By delivered outputs."""
-        return min(running, key=lambda s: (s.num_tokens - s.prompt_tokens, -s.prompt_tokens, -s.admission))
+        """The least advanced; of equal ones the last."""
+        return min(reversed(running), key=progress)
 
     def put_back(self, queue: WaitingQueue, sequence: Sequence, scheduling: SchedulingPolicy) -> None:
-        """At the front or as an arrival."""
+        """At the front, or as an arrival: last, or where the order of the queue wants it."""
         place(self._to, queue, sequence, scheduling)

@@ -82,9 +82,8 @@ class FairShare:
             while line and not _waits(line[0]):
                 sequence = line.popleft()
                 self._queued.discard(sequence)
-                record = sequence.record
-                if record.admitted_ns is not None and sequence not in self._charged:
-                    computed = sequence.prompt_tokens - record.cached_tokens
+                if sequence.record.admitted_ns is not None and sequence not in self._charged:
+                    computed = sequence.prompt_tokens - sequence.record.cached_tokens
                     self._counters[tenant] += self._input_weight * computed
                     self._charged[sequence] = 0
             if not line:
@@ -93,21 +92,18 @@ class FairShare:
 
     def _charge(self, view: EngineView) -> None:
         """Charge the outputs since the last step in which somebody waited."""
-        ended = []
         for sequence, charged in self._charged.items():
             outputs = view.num_outputs(sequence)
             if outputs != charged:
                 self._counters[sequence.request.tenant] += self._output_weight * (outputs - charged)
                 self._charged[sequence] = outputs
-            if sequence.state is State.ENDED:
-                ended.append(sequence)
-        for sequence in ended:
+        for sequence in [sequence for sequence in self._charged if sequence.state is State.ENDED]:
             del self._charged[sequence]
 
     def _by_service(self) -> Iterator[Sequence]:
         """Who waits, in the order in which they would be admitted if each were charged its prompt."""
-        lines = [(self._counters[tenant], iter(line)) for tenant, line in self._lines.items()]
-        heap = [(counter, number, line) for number, (counter, line) in enumerate(lines)]
+        lines = enumerate(self._lines.items())
+        heap = [(self._counters[tenant], number, iter(line)) for number, (tenant, line) in lines]
         heapify(heap)
         while heap:
             counter, number, line = heap[0]

@@ -8,19 +8,18 @@ from ..protocols import EngineView
 from ..registry import register
 
 
-def longevity(sequence: Sequence) -> tuple[int, int, int]:
-    """Smaller is sooner: the more tokens it may generate, then arrival, then the order in which the engine saw them."""
-    request = sequence.request
-    return -request.max_tokens, request.arrival_ns, sequence.order
+def shortness(sequence: Sequence) -> int:
+    """Smaller is longer: by `max_tokens`, since nobody knows what a request will really generate."""
+    return -sequence.request.max_tokens
 
 
 @register("scheduling", "lof")
 class Lof:
-    """Greater `max_tokens` first, equal ones in order of arrival (SGLang's `lof`): the longest do not run last."""
+    """Greatest `max_tokens` first, of equal ones whoever entered the queue first (SGLang)."""
 
     def insert(self, queue: WaitingQueue, sequence: Sequence) -> None:
-        """In its place."""
-        queue.insert_by(sequence, longevity)
+        """In order."""
+        queue.insert_by(sequence, shortness)
 
     def reorder(self, queue: WaitingQueue, view: EngineView) -> None:
         """Nothing to do: the queue is kept in order."""
