@@ -21,6 +21,7 @@ FEATURES: Mapping[str, str] = {
     "prefix_index": "an index of cached prefixes",
     "radix_tree": "a radix tree as prefix index",
     "chunked_prefill": "prompts that may be computed in chunks",
+    "mixed_steps": "steps that hold prefill and decodes together",
     "prediction": "a prediction of each request's output length",
     "deadline": "deadlines of requests",
     "tenant": "requests of several tenants",

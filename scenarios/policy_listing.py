@@ -59,18 +59,28 @@ def policy_table() -> Table:
 def requirement_table() -> Group:
     """Who requires what; all combinations that meet this are valid."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    needs = [(kind, name, requirements(policy)) for kind, name, policy in listed()[0]]
-    columns = [feature for feature in FEATURES if any(feature in required for *_, required in needs)]
-    columns += sorted({feature for *_, required in needs for feature in required} - {*FEATURES})
+    known = listed()[0]
+    needs = [(_short(item, known), requirements(item.policy)) for item in known]
+    columns = [feature for feature in FEATURES if any(feature in required for _, required in needs)]
+    columns += sorted({feature for _, required in needs for feature in required} - {*FEATURES})
     table.add_column("policy", no_wrap=True)
-    for feature in columns:
-        table.add_column(feature, justify="center")
-    for kind, name, required in needs:
+    for number in range(1, len(columns) + 1):
+        table.add_column(str(number), justify="center")
+    for name, required in needs:
         if required:
-            table.add_row(f"{kind}/{name}", *("●" if feature in required else "" for feature in columns))
-    comes_with = [f"{feature} comes with {COMES_WITH[feature]}." for feature in columns if feature in COMES_WITH]
-    valid = "All combinations of policies are valid in which each has what it requires (●); others require nothing."
-    return Group(*([table] if columns else []), *comes_with, valid if columns else "All combinations are valid.")
+            table.add_row(name, *("●" if feature in required else "" for feature in columns))
+    legend = [
+        f"{number} {feature}: {COMES_WITH.get(feature, 'policies.' + feature)}"
+        for number, feature in enumerate(columns, 1)
+    ]
+    valid = "All combinations are valid in which each policy has what it requires (●); others require nothing."
+    return Group(*([table] if columns else []), *legend, valid)
+
+
+def _short(item: Listed, known: list[Listed]) -> str:
+    """The name, with the kind where another kind has the name too."""
+    shared = sum(other.name == item.name for other in known) > 1
+    return f"{item.kind}/{item.name}" if shared else item.name
 
 
 def policies_json() -> dict[str, Any]:

@@ -23,12 +23,13 @@ class Feature(NamedTuple):
     """What a scenario needs for it, in its keys."""
 
 
-def features(scenario: Scenario, config: EngineConfig) -> dict[str, Feature]:
+def features(scenario: Scenario, config: EngineConfig, specs: PolicySpecs) -> dict[str, Feature]:
     """What there is to require, and whether this scenario has it."""
     return {
         "prefix_index": Feature(config.enable_prefix_caching, COMES_WITH["prefix_index"]),
         "radix_tree": Feature(config.prefix_index == "radix_tree", COMES_WITH["radix_tree"]),
         "chunked_prefill": Feature(config.enable_chunked_prefill, COMES_WITH["chunked_prefill"]),
+        "mixed_steps": Feature(_mixes(specs["batching"]), COMES_WITH["mixed_steps"]),
         "prediction": Feature(scenario.predictions.output_length is not None, COMES_WITH["prediction"]),
         "deadline": Feature(_has_deadlines(scenario), COMES_WITH["deadline"]),
         "tenant": Feature(isinstance(scenario.workload, AgentSettings | MixtureSettings), COMES_WITH["tenant"]),
@@ -40,6 +41,7 @@ COMES_WITH = {
     "prefix_index": "engine.enable_prefix_caching: true (preset sglang: disable_radix_cache: false)",
     "radix_tree": "engine.preset: sglang, or policies.batching.name: prefill_first",
     "chunked_prefill": "engine.enable_chunked_prefill: true (preset sglang: a chunked_prefill_size above 0)",
+    "mixed_steps": "any policies.batching but prefill_first, or with its mixed_chunk: true",
     "prediction": "predictions.output_length: {error: lognormal, sigma: 0.5}",
     "deadline": "slo.ttft_s, slo.e2e_s or a workload's deadline_s",
     "tenant": "workload.type: agent or mixture",
@@ -50,13 +52,17 @@ COMES_WITH = {
 
 def check_requirements(scenario: Scenario, config: EngineConfig, specs: PolicySpecs, folders: Folders) -> None:
     """Raise ScenarioError where a policy requires what the scenario, or another of its policies, does not give it."""
-    given = features(scenario, config)
+    given = features(scenario, config, specs)
     assert given.keys() == FEATURES.keys(), given.keys() ^ FEATURES.keys()
     for kind, spec in specs.items():
         for needed in requirements(registry.find(kind, spec["name"], folders)):
             if lacks := _lacking(needed, given, specs):
                 message = f"'{spec['name']}' requires {lacks}"
                 raise ScenarioError(scenario.source, f"policies.{kind}.name", message)
+
+
+def _mixes(batching: dict[str, object]) -> bool:
+    return batching["name"] != "prefill_first" or bool(batching.get("mixed_chunk"))
 
 
 def _has_deadlines(scenario: Scenario) -> bool:

@@ -21,7 +21,7 @@ class ItlTarget:
     decodes wait for memory, the target is missed. What a step takes is asked of the cost model, by bisection.
     """
 
-    requires = ("chunked_prefill", "step_time")
+    requires = ("chunked_prefill", "mixed_steps", "step_time")
 
     def __init__(self, itl_s: float, least_tokens: int = GRAIN_TOKENS) -> None:
         if itl_s <= 0:

@@ -53,8 +53,9 @@ def fits(chosen: dict[str, str]) -> bool:
     """Whether each of the policies has what it requires; the requests carry all that one may require."""
     needs = [need for kind, name in chosen.items() for need in requirements(KNOWN[kind][name])]
     others = [need.partition(".") for need in needs if need not in FEATURES]
-    has_tree = prefix_index(chosen["batching"]) == "radix_tree"
-    return all(chosen[kind] == name for kind, _, name in others) and (has_tree or "radix_tree" not in needs)
+    is_prefill_first = chosen["batching"] == "prefill_first"  # it does not mix, and has the tree
+    amiss = "mixed_steps" if is_prefill_first else "radix_tree"
+    return all(chosen[kind] == name for kind, _, name in others) and amiss not in needs
 
 
 def combinations() -> Iterator[dict[str, str]]:
