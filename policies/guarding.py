@@ -64,7 +64,7 @@ class Guarded:
                 raise PolicyFault(*which, str(broken)) from broken.__cause__
             except PolicyHangs:
                 raise PolicyFault(*which, f"had not come back after {watch.longest_s:g} s") from None
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise PolicyFault(*which, f"raised {described(error)}") from error
             finally:
                 watch.call = outer
@@ -151,21 +151,6 @@ def _rank(call: Call, entry: Any) -> Any:
     return rank
 
 
-def _choose(call: Call, num_blocks: int) -> Any:
-    """Runs that nobody uses, whole but for the last one, of so many blocks together."""
-    chosen = list(call(num_blocks))
-    if locked := next((run for run, _ in chosen if run.num_users), None):
-        raise Broken(f"named blocks of {locked.owner}, which {locked.num_users} requests use")
-    whole = all(0 < count <= len(run.ids) for run, count in chosen)
-    if (
-        not whole
-        or sum(count for _, count in chosen) != num_blocks
-        or len({id(run) for run, _ in chosen}) < len(chosen)
-    ):
-        raise Broken(f"was to choose {num_blocks} blocks and named {sum(count for _, count in chosen)}")
-    return chosen
-
-
 def _compose(call: Call, step: Any) -> None:
     """With a builder that looks at each call."""
     call(GuardedBuilder(step, Broken))
@@ -178,7 +163,6 @@ _CHECKS: dict[tuple[str, str], Callable[..., Any]] = {
     ("preemption", "put_back"): _insert,
     ("chunk_size", "step_tokens"): _tokens(0),
     ("chunk_size", "request_tokens"): _tokens(1),
-    ("eviction", "choose"): _choose,
     ("eviction", "rank"): _rank,
     ("batching", "compose"): _compose,
 }

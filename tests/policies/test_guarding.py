@@ -60,10 +60,13 @@ def test_promises_and_parameters_are_read_through_the_watch() -> None:
     ("kind", "name", "says"),
     [
         ("scheduling", "Raises", "reorder raised KeyError: 'nothing' (faulty_policies.py, line "),
+        ("scheduling", "Exits", "reorder raised SystemExit: 0 (faulty_policies.py, line "),
         ("scheduling", "Drops", "reorder dropped r0 of 1 waiting sequences"),
         ("scheduling", "Doubles", "reorder left r"),
         ("scheduling", "Invents", "reorder queued r0, which did not wait"),
         ("scheduling", "Forgets", "insert was to queue r0 and left 0 sequences of 0"),
+        ("eviction", "Vague", "rank returned None; it must be a number or a tuple of numbers"),
+        ("eviction", "NoNumber", "rank returned (1.0, nan); it must be a number or a tuple of numbers"),
         ("preemption", "Unknown", "victim named 'r0', which is none of the "),
         ("preemption", "Empties", "victim raised IndexError: list index out of range (faulty_policies.py, line "),
         ("preemption", "Loses", "put_back was to queue r"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from llmsim.policies.batching.unified import Unified
 from llmsim.policies.chunk_size.fixed import Fixed
 from llmsim.policies.core.builder import StepBuilder
+from llmsim.policies.core.cache_entry import CacheEntry
 from llmsim.policies.core.sequence import Sequence
 from llmsim.policies.core.waiting_queue import WaitingQueue
 from llmsim.policies.eviction.lru import Lru
@@ -33,9 +34,28 @@ class GoodEviction(Lru):
     """As lru."""
 
 
+class Vague(Lru):
+    by_release = False
+
+    def rank(self, entry: CacheEntry) -> float:
+        return None  # type: ignore[return-value]
+
+
+class NoNumber(Lru):
+    by_release = False
+
+    def rank(self, entry: CacheEntry) -> tuple[float, ...]:  # type: ignore[override]
+        return 1.0, float("nan")
+
+
 class Raises(Fcfs):
     def reorder(self, queue: WaitingQueue, view: EngineView) -> None:
         raise KeyError("nothing")
+
+
+class Exits(Fcfs):
+    def reorder(self, queue: WaitingQueue, view: EngineView) -> None:
+        raise SystemExit(0)
 
 
 class Drops(Fcfs):
