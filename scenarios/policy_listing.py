@@ -44,14 +44,15 @@ def listed() -> tuple[list[Listed], list[str]]:
 
 
 def policy_table() -> Table:
-    """Policies by kind, with parameters and what they do."""
+    """Policies by kind, what they do, and the names of their parameters."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("kind", "name", "parameters", "what it does"):
+    for column in ("kind", "name", "what it does (parameters)"):
         table.add_column(column, no_wrap=column in ("kind", "name"))
     before = None
     for kind, name, policy in listed()[0]:
-        parameters = ", ".join(f"{key}{_default(facts, ' = ')}" for key, facts in _parameters(policy))
-        table.add_row("" if kind == before else kind, name, escape(parameters), escape(_summary(policy)))
+        parameters = ", ".join(key for key, _ in _parameters(policy))
+        what = f"{_summary(policy)} ({parameters})" if parameters else _summary(policy)
+        table.add_row("" if kind == before else kind, name, escape(what))
         before = kind
     return table
 
@@ -136,9 +137,9 @@ def _parameters(policy: type) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, facts
 
 
-def _default(parameter: dict[str, Any], before: str = "") -> str:
+def _default(parameter: dict[str, Any]) -> str:
     """A parameter's default as a YAML would have it; nothing where it must be given."""
-    return f"{before}{json.dumps(parameter['default'], default=repr)}" if "default" in parameter else ""
+    return json.dumps(parameter["default"], default=repr) if "default" in parameter else ""
 
 
 def policy_text(item: Listed) -> Iterator[str | Table]:
