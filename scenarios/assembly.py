@@ -16,6 +16,8 @@ from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
 from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
+from ..sim.cost_model.profile import Profile
+from ..sim.cost_model.profiled import ProfiledCostModel
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
@@ -25,6 +27,7 @@ from .model_reading import read_model
 from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
+from .profile_reading import profiled_cost_model, read_scenario_profile
 from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
@@ -48,13 +51,18 @@ class Assembly:
     config: EngineConfig
     folders: tuple[Path, ...] = (Path(),)
     """Where files of policies are looked for."""
+    profile: Profile | None = None
+    """What was measured of the model on the GPU; None: the data sheet prices the steps."""
 
     def core(self, estimator: StepTimeEstimator | None = None) -> EngineCore:
         """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
         return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
-    def cost_model(self) -> AnalyticCostModel:
-        """The cost model of the scenario's model on its hardware."""
+    def cost_model(self) -> AnalyticCostModel | ProfiledCostModel:
+        """The cost model of the scenario's model on its hardware: by the profile where there is one."""
+        if self.profile is not None:
+            kv_bytes = _kv_bytes(self.engine)
+            return profiled_cost_model(self.scenario, self.profile, self.model, self.gpu, kv_bytes, self.engine)
         tensor_parallel = self.scenario.hardware.tensor_parallel
         return AnalyticCostModel(self.model, self.gpu, tensor_parallel, kv_dtype_bytes=_kv_bytes(self.engine))
 
@@ -92,7 +100,8 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
 
     `warn` gets sentences for people: what was found odd and what was done about it.
     """
-    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard)
+    profile = read_scenario_profile(scenario, warn or _unheard)
+    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard, profile)
     model = with_precision(scenario, model, gpu)
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
@@ -108,7 +117,10 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     else:
         config = vllm_config(engine, budget, prefix_index)
     check_requirements(scenario, config, policies, folders)
-    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders)
+    assembly = Assembly(scenario, engine, policies, model, gpu, budget, config, folders, profile)
+    if profile is not None:
+        assembly.cost_model()  # another model's profile is refused here
+    return assembly
 
 
 def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:
