@@ -27,7 +27,7 @@ from .model_reading import read_model
 from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
-from .profile_reading import profiled_cost_model, read_scenario_profile
+from .profile_reading import check_profile, profiled_cost_model, read_scenario_profile
 from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
@@ -117,10 +117,9 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     else:
         config = vllm_config(engine, budget, prefix_index)
     check_requirements(scenario, config, policies, folders)
-    assembly = Assembly(scenario, engine, policies, model, gpu, budget, config, folders, profile)
     if profile is not None:
-        assembly.cost_model()  # another model's profile is refused here
-    return assembly
+        check_profile(scenario, profile, model, _kv_bytes(engine))
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders, profile)
 
 
 def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:

@@ -16,7 +16,7 @@ from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
 from ..sim.latencies import Latencies, Slo
-from ..sim.metrics import RunFacts, Summary, summarize
+from ..sim.metrics import DATA_SHEET, RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
@@ -124,7 +124,7 @@ def facts(assembly: Assembly) -> RunFacts:
         preset=assembly.engine.preset,
         model=scenario.model,
         gpu=scenario.hardware.gpu or assembly.gpu.name,
-        profile=scenario.hardware.profile,
+        priced_by=scenario.hardware.profile or DATA_SHEET,
         tensor_parallel=scenario.hardware.tensor_parallel,
         departures=departures(scenario),
         warmup_ns=assembly.warmup_ns,

@@ -32,7 +32,7 @@ class Hardware(Section):
     @model_validator(mode="after")
     def _is_given(self) -> Self:
         if self.gpu is None and self.profile is None:
-            raise PydanticCustomError("parameter", "is required, unless there is a profile", {"key": "gpu"})
+            raise PydanticCustomError("parameter", "is required", {"key": "gpu"})
         return self
 
 

@@ -74,7 +74,8 @@ class SimExecutor:
             return
         for count in chain(FIRST_STRETCHES, repeat(FIRST_STRETCHES[-1])):
             costs = price_stretch(num_decodes, context_tokens, max_context, count)
-            rows = iter(list(zip(*(column.tolist() for column in costs[:5]), strict=True)))
+            columns = [*costs[:4], costs.extrapolated]
+            rows = iter(list(zip(*(column.tolist() for column in columns), strict=True)))
             try:
                 yield from rows
             finally:

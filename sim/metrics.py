@@ -17,6 +17,7 @@ import numpy as np
 
 from ..policies.core.records import Status
 from .columns import NS_PER_S, RequestColumns, StepColumns
+from .cost_model.shares import TimeShares
 from .gaps import Gaps
 from .intervals import intervals
 from .latencies import Latencies, Slo
@@ -34,6 +35,7 @@ MEMORY_KEYS = (
     "num_blocks",
 )
 
+DATA_SHEET = "data sheet"
 Summary = dict[str, Any]
 
 
@@ -76,9 +78,9 @@ class RunFacts:
     closed_loop: bool = False
     """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
-    profile: str | None = None
-    """The measured profile that priced the steps; None: the data sheet did."""
-    step_time_from: Mapping[str, float] | None = None
+    priced_by: str = DATA_SHEET
+    """The measured profile that priced the steps, or the data sheet."""
+    step_time_from: Mapping[str, float] = field(default_factory=lambda: TimeShares().summary())
     """Shares of the device time that were measured, interpolated, extrapolated, or taken from the data sheet."""
 
 
@@ -102,7 +104,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "preset": run.preset,
         "model": run.model,
         "gpu": run.gpu,
-        "profile": run.profile,
+        "priced_by": run.priced_by,
         "tensor_parallel": run.tensor_parallel,
         "departures": {kind: dict(spec) for kind, spec in run.departures.items()},
         "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
@@ -115,7 +117,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
-        "step_time_from": None if run.step_time_from is None else dict(run.step_time_from),
+        "step_time_from": dict(run.step_time_from),
         **_figures_over_time(fold),
         "closed_loop": run.closed_loop,
         **_load_figures(everything, queue, run.closed_loop),
@@ -131,7 +133,7 @@ def headline(summary: Summary) -> str:
     """What ran, in a line: model, GPUs, preset, and the policies that are not the preset's own."""
     gpus = f"{summary['tensor_parallel']} x {summary['gpu']}" if summary["tensor_parallel"] > 1 else summary["gpu"]
     parts = [f"{summary['model']} on {gpus}"] if summary["model"] else []
-    parts += [f"profile {summary['profile']}"] if summary["profile"] else []
+    parts += [f"profile {summary['priced_by']}"] if summary["priced_by"] != DATA_SHEET else []
     parts += [summary["preset"]] if summary["preset"] else []
     for kind, spec in summary["departures"].items():
         parameters = ", ".join(f"{key} {value}" for key, value in spec.items() if key != "name")
