@@ -9,7 +9,7 @@ in which load was on, from the warm-up's end to the last arrival; the drain afte
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ import numpy as np
 from ..policies.core.records import Status
 from .columns import NS_PER_S, RequestColumns, StepColumns
 from .gaps import Gaps
-from .intervals import intervals
+from .intervals import gap_intervals, intervals
 from .latencies import Latencies, Slo
 from .overload import QueueFold, is_overloaded
 from .percentiles import distribution, gap_distribution
@@ -50,6 +50,10 @@ class Records(Protocol):
 
     def gaps(self) -> Gaps:
         """The pooled gaps of the measured requests."""
+        ...
+
+    def gap_batches(self) -> Sequence[Gaps]:
+        """The same as batches in a row in time."""
         ...
 
 
@@ -103,7 +107,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
         "num_warmup_requests": len(everything.sent_ns) - len(measured.sent_ns),
         **_latency_figures(latencies, records.gaps()),
-        "intervals_95": _intervals(finished, latencies),
+        "intervals_95": _intervals(finished, latencies, records.gap_batches()),
         **_rates(finished, latencies, run.slo, span),
         "windowed": _windowed_rates(everything, window),
         **_cache_figures(measured),
@@ -171,8 +175,8 @@ def _latency_figures(latencies: Latencies, gaps: Gaps) -> Summary:
     }
 
 
-def _intervals(finished: RequestColumns, latencies: Latencies) -> Summary:
-    """Of the latencies with a value a request, in the order in which the requests were sent."""
+def _intervals(finished: RequestColumns, latencies: Latencies, gaps: Sequence[Gaps]) -> Summary:
+    """Of requests' latencies in the order in which they were sent, and of the gaps in that of time."""
     order = np.argsort(finished.sent_ns, kind="stable")
     tpot_s = latencies.tpot_s[order][latencies.has_tpot[order]]
     return {
@@ -184,6 +188,7 @@ def _intervals(finished: RequestColumns, latencies: Latencies) -> Summary:
 
 
 def _per_second(amount: float, window: Window) -> float | None:
+        "itl_s": gap_intervals(gaps),
     return amount / (window.length_ns / NS_PER_S) if window.length_ns else None
 
 
