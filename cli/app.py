@@ -10,6 +10,7 @@ from .. import __version__
 from .check import check
 from .compare import compare
 from .decisions import decisions
+from .describe import describe
 from .listing import list_known
 from .plot import plot
 from .replay import replay
@@ -41,6 +42,7 @@ def root(
 
 app.command()(run)
 app.command()(check)
+app.command()(describe)
 app.command()(workload)
 app.command()(sweep)
 app.command()(compare)
