@@ -84,6 +84,7 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     model = with_precision(scenario, model, gpu)
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
+    _check_cache(scenario, engine)
     budget = _budget(scenario, engine, model, gpu)
     config = EngineConfig(
         num_blocks=budget.num_blocks,
@@ -104,6 +105,12 @@ def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
     if scenario.hardware.tensor_parallel > 1 and gpu.interconnect_bytes_per_s is None:
         message = f"{gpu.name} has no link to other GPUs; tensor_parallel must be 1"
         raise ScenarioError(scenario.source, "hardware.tensor_parallel", message)
+
+
+def _check_cache(scenario: Scenario, engine: ResolvedEngine) -> None:
+    if scenario.run.cache == "warm" and not engine.enable_prefix_caching:
+        message = "'warm' needs a prefix cache, which engine.enable_prefix_caching: false switches off"
+        raise ScenarioError(scenario.source, "run.cache", message)
 
 
 def _unheard(_: str) -> None:

@@ -22,6 +22,7 @@ from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
 from .preset_policies import departures
 from .results import ResultFolder
+from .warm_cache import check_journal, warm_up
 from .workloads.building import build_workload
 
 JOURNAL = "journal.jsonl.gz"
@@ -42,6 +43,8 @@ def run_into(
     a mistake of the user's, KeyboardInterrupt.
     """
     result = ResultFolder(target, force=force)
+    if journal:
+        check_journal(assembly)
     workload = build_workload(assembly.scenario, warn)
     assembly = settled(assembly, warn)
     with result as folder:
@@ -62,9 +65,13 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
+    num_cached = 0
     try:
+        core = assembly.core()
+        if assembly.scenario.run.cache == "warm":
+            num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
-            assembly.core(),
+            core,
             SimExecutor(assembly.cost_model()),
             workload,
             recorder,
@@ -85,7 +92,7 @@ def simulate(
         if isinstance(error, StallError):
             raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
         raise
-    return summarize(recorder, facts(assembly))
+    return summarize(recorder, facts(assembly, num_cached))
 
 
 def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
@@ -103,8 +110,8 @@ def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
     return assembly.with_warmup(float(finished.sent_ns[order][cut]) / NS_PER_S if cut else 0.0)
 
 
-def facts(assembly: Assembly) -> RunFacts:
-    """What a summary tells of a run beside its records."""
+def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
+    """What a summary tells of a run beside its records, which began with so many blocks in the cache."""
     scenario = assembly.scenario
     return RunFacts(
         scenario=scenario.name,
@@ -118,6 +125,8 @@ def facts(assembly: Assembly) -> RunFacts:
         tensor_parallel=scenario.hardware.tensor_parallel,
         departures=departures(scenario),
         warmup_ns=assembly.warmup_ns,
+        cache=scenario.run.cache,
+        num_cached_blocks=num_cached_blocks,
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -77,6 +77,9 @@ class RunFacts:
     departures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Policies other than the preset's own, by kind."""
     warmup_ns: int = 0
+    cache: Literal["cold", "warm"] = "cold"
+    num_cached_blocks: int = 0
+    """In the prefix cache when the run began."""
     closed_loop: bool = False
     """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
@@ -110,6 +113,8 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "intervals_95": _intervals(finished, latencies, records.gap_batches()),
         **_rates(finished, latencies, run.slo, span),
         "windowed": _windowed_rates(everything, window),
+        "cache": run.cache,
+        "cached_blocks_at_start": run.num_cached_blocks,
         **_cache_figures(measured),
         "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
         "num_steps": fold.num_steps,
@@ -133,6 +138,7 @@ def headline(summary: Summary) -> str:
     for kind, spec in summary["departures"].items():
         parameters = ", ".join(f"{key} {value}" for key, value in spec.items() if key != "name")
         parts.append(f"{kind} {spec['name']}" + (f" ({parameters})" if parameters else ""))
+    parts += ["warm cache"] if summary["cache"] == "warm" else []
     return f"{summary['scenario']}: {', '.join(parts)}" if parts else str(summary["scenario"])
 
 
@@ -182,13 +188,13 @@ def _intervals(finished: RequestColumns, latencies: Latencies, gaps: Sequence[Ga
     return {
         "ttft_s": intervals(latencies.ttft_s[order]),
         "tpot_s": intervals(tpot_s),
+        "itl_s": gap_intervals(gaps),
         "e2e_s": intervals(latencies.e2e_s[order]),
         "queue_s": intervals(latencies.queue_s[order]),
     }
 
 
 def _per_second(amount: float, window: Window) -> float | None:
-        "itl_s": gap_intervals(gaps),
     return amount / (window.length_ns / NS_PER_S) if window.length_ns else None
 
 
