@@ -84,7 +84,6 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     model = with_precision(scenario, model, gpu)
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
-    _check_cache(scenario, engine)
     budget = _budget(scenario, engine, model, gpu)
     config = EngineConfig(
         num_blocks=budget.num_blocks,
@@ -98,6 +97,7 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         reserve_full_prompt=engine.scheduler_reserve_full_isl,
         watermark=engine.watermark,
     )
+    _check_cache(scenario, config)
     return Assembly(scenario, engine, resolve_policies(scenario), model, gpu, budget, config)
 
 
@@ -107,8 +107,8 @@ def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
         raise ScenarioError(scenario.source, "hardware.tensor_parallel", message)
 
 
-def _check_cache(scenario: Scenario, engine: ResolvedEngine) -> None:
-    if scenario.run.cache == "warm" and not engine.enable_prefix_caching:
+def _check_cache(scenario: Scenario, config: EngineConfig) -> None:
+    if scenario.run.cache == "warm" and not config.enable_prefix_caching:
         message = "'warm' needs a prefix cache, which engine.enable_prefix_caching: false switches off"
         raise ScenarioError(scenario.source, "run.cache", message)
 
