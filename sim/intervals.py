@@ -7,10 +7,10 @@ that of all is, is known from how far the two are apart (the jackknife: Miller, 
 
 There are few batches, so that each holds many of the busy periods that make a queue's tail; what that costs is a wider
 interval, by half at most where requests are independent (Schmeiser, Batch size effects in the analysis of simulation
-output, Operations Research 30, 1982). Figures are compared by their square roots: a run in which no long queue happened
-to build up finds both a P99 and a spread that are too small, and less so in proportion; logarithms do even more, but
-know no bound where a latency is next to nothing in one batch. How often intervals hold what they should is measured by
-`tests/benchmarks/interval_coverage.py`.
+output, Operations Research 30, 1982). Figures are compared by their logarithms: a run in which no long queue happened
+to build up finds both a P99 and a spread that are too small, and less so in proportion. Where a batch has next to
+nothing of a latency, logarithms know no bound, and square roots take their place. How often intervals hold what they
+should is measured by `tests/benchmarks/interval_coverage.py`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from .student_t import student_t
 NUM_BATCHES = 4
 MIN_VALUES = 200
 """Below this there is no telling."""
+LEAST_SHARE = 0.25
+"""Of the whole's figure; with less in one of the batches, figures are compared by their square roots."""
 STATISTICS = ("mean", *(f"p{percentage}" for percentage in PERCENTILES))
 
 _STUDENT_T = student_t(NUM_BATCHES - 1)
@@ -68,10 +70,12 @@ def _intervals(whole: Distribution, parts: Sequence[Distribution]) -> Intervals:
 
 def _interval(whole: float, *parts: float) -> Interval:
     """A figure that is never negative, give or take; the interval holds it, but not in the middle."""
-    there, batches = math.sqrt(whole), [math.sqrt(part) for part in parts]
+    scale = math.log if min(parts) > LEAST_SHARE * whole > 0 else math.sqrt
+    there, batches = scale(whole), [scale(part) for part in parts]
     width = _half_width(there, batches)
     centre = there - (sum(batches) / len(batches) - there) / (len(batches) - 1)
-    return [max(0.0, centre - width) ** 2, (centre + width) ** 2]
+    low, high = centre - width, centre + width
+    return [math.exp(low), math.exp(high)] if scale is math.log else [max(0.0, low) ** 2, high**2]
 
 
 def _half_width(whole: float, parts: Sequence[float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -52,13 +53,16 @@ def test_intervals_of_a_queues_tail_cover_it_too() -> None:
     assert np.mean(hits) >= 0.9
 
 
-def test_interval_of_the_mean_is_that_of_batch_means_by_their_square_roots() -> None:
-    values = np.arange(1000.0, 1400.0)
-    means = np.sqrt(values.reshape(NUM_BATCHES, -1).mean(axis=1))
-    centre = math.sqrt(values.mean())
+@pytest.mark.parametrize(("first", "there", "back"), [(1000.0, np.log, np.exp), (0.0, np.sqrt, np.square)])
+def test_interval_of_the_mean_is_that_of_batch_means_by_logarithms_or_square_roots(
+    first: float, there: Callable[[Floats], Floats], back: Callable[[Floats], Floats]
+) -> None:
+    values = np.arange(first, first + 400)
+    means = there(values.reshape(NUM_BATCHES, -1).mean(axis=1))
+    centre = float(there(values.mean()))
     half = student_t(NUM_BATCHES - 1) * math.sqrt(((means - centre) ** 2).sum() / (NUM_BATCHES - 1) / NUM_BATCHES)
     unbiased = centre - (means.mean() - centre) / (NUM_BATCHES - 1)
-    np.testing.assert_allclose(intervals(values)["mean"], np.square([unbiased - half, unbiased + half]))
+    np.testing.assert_allclose(intervals(values)["mean"], back(np.array([max(0.0, unbiased - half), unbiased + half])))
 
 
 def test_intervals_of_gaps_are_those_of_the_same_values_in_a_row() -> None:
