@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
+from .cache import cache
 from .check import check
 from .compare import compare
 from .decisions import decisions
 from .describe import describe
+from .importing import import_command
 from .listing import list_known
 from .plot import plot
 from .replay import replay
@@ -19,8 +22,21 @@ from .schema import schema
 from .sweep import sweep
 from .workload import workload
 
+
+class CommandsInOrder(TyperGroup):
+    """Lists `workload` before `sweep`: it has commands of its own, and typer puts such groups last."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """All names."""
+        names = super().list_commands(ctx)
+        names.remove("workload")
+        names.insert(names.index("sweep"), "workload")
+        return names
+
+
 app = typer.Typer(
     name="llmsim",
+    cls=CommandsInOrder,
     help="What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -43,7 +59,9 @@ def root(
 app.command()(run)
 app.command()(check)
 app.command()(describe)
-app.command()(workload)
+app.command("import")(import_command)
+app.add_typer(workload, name="workload")
+app.command()(cache)
 app.command()(sweep)
 app.command()(compare)
 app.command()(plot)

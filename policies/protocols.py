@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from .core.builder import StepBuilder
-    from .core.hash_blocks import Run
+    from .core.cache_entry import CacheEntry
+    from .core.radix_node import RadixNode
     from .core.sequence import Sequence
     from .core.waiting_queue import WaitingQueue
 
@@ -35,6 +36,26 @@ class EngineView(Protocol):
     @property
     def num_free_blocks(self) -> int:
         """KV blocks that can be handed out, evictable ones included."""
+        ...
+
+    num_prefilled: int
+    """Tokens prefilled so far."""
+
+    def peek_prefix(self, sequence: Sequence) -> int:
+        """Tokens of a waiting sequence that the prefix index holds; nothing changes."""
+        ...
+
+    def match_prefix(self, sequence: Sequence) -> int:
+        """The same as a look-up that counts: on a radix tree it makes what it finds the latest used."""
+        ...
+
+    def prefix_node(self, sequence: Sequence) -> RadixNode:
+        """`match_prefix` on a radix tree: the node where the prefix ends."""
+        ...
+
+    @property
+    def prefix_root(self) -> RadixNode:
+        """The radix tree's root."""
         ...
 
 
@@ -79,37 +100,19 @@ class ChunkSizePolicy(Protocol):
 
 
 class EvictionPolicy(Protocol):
-    """Which cached content that nobody uses goes first. Choosing is not evicting.
+    """Which cached content that nobody uses goes first. Both prefix indexes ask it, and keep their entries in order.
 
-    Told of every change; keeps its own order (`Run.older` and `Run.newer` are its to use). On hashed blocks it must
-    never choose content before the cached content that builds on it: what a sequence frees comes deepest first.
+    The index alone knows what may go: never what someone uses, never content before the cached content that builds on
+    it. Entries of equal rank go in order of last use, the deepest first.
+
+    A policy that sets `by_release = True` promises that its rank is `entry.last_used`; hashed blocks then need no heap.
     """
 
-    def freed(self, run: Run) -> None:
-        """Nobody uses `run` any more."""
-        ...
+    def rank(self, entry: CacheEntry) -> float | tuple[float, ...]:
+        """The smallest goes first: numbers, or tuples of one length.
 
-    def reused(self, run: Run) -> None:
-        """`run`, so far evictable, was hit."""
-        ...
-
-    def split(self, run: Run, front: Run) -> None:
-        """The evictable `run` gave its first blocks to the new run `front`, which is evictable too."""
-        ...
-
-    def choose(self, num_blocks: int) -> list[tuple[Run, int]]:
-        """Evictable runs and how many blocks of each, from its end, that make `num_blocks`.
-
-        Whole runs, but for the last one. One call a shortage; changes nothing.
+        Pure: it depends on `entry` alone, so that an index may keep it until the entry changes. Never NaN.
         """
-        ...
-
-    def evicted(self, run: Run) -> None:
-        """All blocks of the evictable `run` are gone."""
-        ...
-
-    def check_integrity(self, evictable: set[int]) -> None:
-        """Assert that it knows exactly the runs with these `id()`s."""
         ...
 
 

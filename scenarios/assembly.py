@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..policies.core.config import EngineConfig, Policies
+from ..policies import registry
+from ..policies.core.config import EngineConfig, Policies, PrefixIndex
 from ..policies.core.engine import EngineCore
 from ..policies.core.gpu_spec import GpuSpec
-from ..policies.core.memory import DoesNotFit, MemoryBudget, memory_budget
-from ..policies.core.model_spec import ACTIVATION_BYTES, ModelSpec
+from ..policies.core.memory import DoesNotFit, MemoryBudget
+from ..policies.core.model_spec import ModelSpec
 from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
@@ -21,6 +22,10 @@ from .model_reading import read_model
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
 from .schema import Scenario
+from .sglang_defaults import ResolvedSglang
+from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
+from .sglang_policies import batching_of
+from .vllm_engine import vllm_budget, vllm_config, vllm_kv_bytes
 
 NS_PER_S = 1_000_000_000
 
@@ -85,20 +90,29 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
     budget = _budget(scenario, engine, model, gpu)
-    config = EngineConfig(
-        num_blocks=budget.num_blocks,
-        block_size=engine.block_size,
-        max_num_seqs=engine.max_num_seqs,
-        max_num_batched_tokens=engine.max_num_batched_tokens,
-        max_model_len=engine.max_model_len,
-        depth=2 if engine.async_scheduling else 1,
-        enable_prefix_caching=engine.enable_prefix_caching,
-        enable_chunked_prefill=engine.enable_chunked_prefill,
-        reserve_full_prompt=engine.scheduler_reserve_full_isl,
-        watermark=engine.watermark,
-    )
-    _check_cache(scenario, config)
-    return Assembly(scenario, engine, resolve_policies(scenario), model, gpu, budget, config)
+    policies = resolve_policies(scenario)
+    prefix_index = prefix_index_of(policies["batching"])
+    if isinstance(engine, ResolvedSglang):
+        _check_batching(scenario, prefix_index)
+        engine = engine.with_kv_tokens(budget.num_blocks * budget.block_size)
+        policies["batching"] = batching_of(asdict(engine)) | policies["batching"]
+        config = sglang_config(engine, budget, prefix_index)
+    else:
+        config = vllm_config(engine, budget, prefix_index)
+    _check_cache(scenario, engine, config)
+    return Assembly(scenario, engine, policies, model, gpu, budget, config)
+
+
+def prefix_index_of(batching: Mapping[str, object]) -> PrefixIndex:
+    """What finds cached prefixes under a batching policy."""
+    index: PrefixIndex = getattr(registry.policies("batching")[str(batching["name"])], "prefix_index", "hashed_blocks")
+    return index
+
+
+def _check_batching(scenario: Scenario, prefix_index: PrefixIndex) -> None:
+    if prefix_index != "radix_tree":
+        message = f"'{resolve_policies(scenario)['batching']['name']}' does not go with the sglang preset"
+        raise ScenarioError(scenario.source, "policies.batching.name", message)
 
 
 def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
@@ -107,9 +121,11 @@ def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
         raise ScenarioError(scenario.source, "hardware.tensor_parallel", message)
 
 
-def _check_cache(scenario: Scenario, config: EngineConfig) -> None:
+def _check_cache(scenario: Scenario, engine: ResolvedEngine, config: EngineConfig) -> None:
     if scenario.run.cache == "warm" and not config.enable_prefix_caching:
-        message = "'warm' needs a prefix cache, which engine.enable_prefix_caching: false switches off"
+        sglang = isinstance(engine, ResolvedSglang)
+        key = "disable_radix_cache: true" if sglang else "enable_prefix_caching: false"
+        message = f"'warm' needs a prefix cache, which engine.{key} switches off"
         raise ScenarioError(scenario.source, "run.cache", message)
 
 
@@ -120,17 +136,9 @@ def _unheard(_: str) -> None:
 def _budget(scenario: Scenario, engine: ResolvedEngine, model: ModelSpec, gpu: GpuSpec) -> MemoryBudget:
     tensor_parallel = scenario.hardware.tensor_parallel
     try:
-        return memory_budget(
-            model,
-            gpu,
-            tensor_parallel=tensor_parallel,
-            gpu_memory_utilization=engine.gpu_memory_utilization,
-            max_num_batched_tokens=engine.max_num_batched_tokens,
-            max_num_seqs=engine.max_num_seqs,
-            block_size=engine.block_size,
-            kv_dtype_bytes=_kv_bytes(engine),
-            num_blocks=engine.num_gpu_blocks_override,
-        )
+        if isinstance(engine, ResolvedSglang):
+            return sglang_budget(engine, model, gpu, tensor_parallel)
+        return vllm_budget(engine, model, gpu, tensor_parallel)
     except DoesNotFit as error:
         raise ScenarioError(scenario.source, "model", str(error)) from None
     except ValueError as error:
@@ -138,4 +146,4 @@ def _budget(scenario: Scenario, engine: ResolvedEngine, model: ModelSpec, gpu: G
 
 
 def _kv_bytes(engine: ResolvedEngine) -> int:
-    return 1 if engine.kv_cache_dtype == "fp8" else ACTIVATION_BYTES
+    return sglang_kv_bytes(engine) if isinstance(engine, ResolvedSglang) else vllm_kv_bytes(engine)

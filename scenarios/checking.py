@@ -35,12 +35,12 @@ def check_report(assembly: Assembly, warn: Callable[[str], None]) -> dict[str, A
         "scenario": assembly.scenario.name,
         "preset": assembly.engine.preset,
         "memory": assembly.memory(),
-        "max_concurrency_at_max_model_len": budget.max_concurrency(assembly.engine.max_model_len),
+        "max_concurrency_at_max_model_len": budget.max_concurrency(assembly.config.max_model_len),
         "mean_request_tokens": mean,
         "max_concurrency_at_mean": budget.max_concurrency(mean) if mean else None,
         "num_sampled": num_seen,
         "num_refused": num_refused,
-        "note": concurrency_note(budget, assembly.engine.max_num_seqs, mean) if mean else None,
+        "note": concurrency_note(budget, assembly.config.max_num_seqs, mean) if mean else None,
     }
 
 
@@ -51,7 +51,7 @@ def print_check(assembly: Assembly, report: dict[str, Any], console: Console) ->
     console.print(f"{scenario.name}: {scenario.model} on {gpus}{scenario.hardware.gpu}, {engine.preset}")
     console.print(memory_table(report["memory"]))
     console.print(
-        f"A request of max_model_len ({engine.max_model_len:,} tokens) fits "
+        f"A request of full length ({assembly.config.max_model_len:,} tokens) fits "
         f"{report['max_concurrency_at_max_model_len']:.2f} times."
     )
     if report["mean_request_tokens"]:
@@ -62,4 +62,4 @@ def print_check(assembly: Assembly, report: dict[str, Any], console: Console) ->
     if report["num_refused"]:
         console.print(f"[yellow]warning:[/] {report['num_refused']:,} of them will be refused")
     if report["note"]:
-        console.print(f"[yellow]note:[/] {escape(report['note'])} (max_num_seqs, without sharing prefixes)")
+        console.print(f"[yellow]note:[/] {escape(report['note'])} (without sharing prefixes)")

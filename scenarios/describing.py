@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
-from . import vllm_words
+from . import sglang_words, vllm_words
 from .assembly import Assembly
 from .policy_words import number, policy_name, policy_words
 from .preset_policies import departures
@@ -29,6 +29,7 @@ class PresetWords(NamedTuple):
 
 
 PRESETS = {
+    "sglang": PresetWords(sglang_words.batch, sglang_words.prefill, sglang_words.cache, sglang_words.pressure),
     "vllm": PresetWords(vllm_words.batch, vllm_words.prefill, vllm_words.cache, vllm_words.pressure),
 }
 """By the preset's name without its version."""
@@ -62,7 +63,7 @@ def describe(assembly: Assembly) -> dict[str, Any]:
             for kind, spec in assembly.policies.items()
         },
         "memory": assembly.memory(),
-        "max_concurrency_at_max_model_len": assembly.budget.max_concurrency(assembly.engine.max_model_len),
+        "max_concurrency_at_max_model_len": assembly.budget.max_concurrency(assembly.config.max_model_len),
     }
 
 
@@ -105,9 +106,9 @@ def _cache(assembly: Assembly) -> Iterator[str]:
     if assembly.config.enable_prefix_caching:
         yield _says(assembly, "eviction")
         yield CACHE[assembly.scenario.run.cache]
-    longest = assembly.engine.max_model_len
+    longest = assembly.config.max_model_len
     yield (
-        f"A request of {number(longest)} tokens (max_model_len) fits "
+        f"A request of {number(longest)} tokens, the longest, fits "
         f"{assembly.budget.max_concurrency(longest):,.2f} times."
     )
 

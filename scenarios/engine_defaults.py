@@ -1,122 +1,22 @@
-"""Fills in what the `engine` section leaves out, as vLLM 0.33's server does on that GPU and model."""
+"""The engine of a run: what the preset's server would choose where the scenario leaves a key out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal, TypeVar
+from dataclasses import replace
+from typing import TypeAlias
 
 from .errors import ScenarioError
-from .preset_policies import resolve_policies
+from .preset_policies import PolicySpecs, resolve_policies
 from .schema import Scenario
-from .schema_engine import Engine
+from .schema_sglang import SglangEngine
+from .section import given_or
+from .sglang_defaults import ResolvedSglang, check_policies, resolve_sglang
+from .sglang_policies import SCHEDULE_POLICIES
+from .vllm_defaults import ResolvedVllm, resolve_vllm
 
-_GIB = 2**30
-_T = TypeVar("_T")
+_SGLANG_NAMES = {policy: name for name, policy in SCHEDULE_POLICIES.items()} | {"priority": "fcfs"}
 
-
-@dataclass(frozen=True, slots=True)
-class ResolvedEngine:
-    """Every knob of the engine, explicit; the meaning of each stands in `schema_engine.Engine`."""
-
-    preset: str
-    """With the version that it reproduces."""
-    max_num_batched_tokens: int
-    max_num_seqs: int
-    max_model_len: int
-    block_size: int
-    gpu_memory_utilization: float
-    num_gpu_blocks_override: int | None
-    """None: as many as the memory holds."""
-    dtype: Literal["auto", "bfloat16", "float16"]
-    quantization: Literal["fp8", "awq", "gptq"] | None
-    """None: as the model's file says."""
-    kv_cache_dtype: Literal["auto", "bf16", "fp8"]
-    """`auto` is the model's own."""
-    enable_prefix_caching: bool
-    enable_chunked_prefill: bool
-    async_scheduling: bool
-    scheduler_reserve_full_isl: bool
-    watermark: float
-    long_prefill_token_threshold: int
-    scheduling_policy: str
-
-
-def resolve_engine(
-    engine: Engine, gpu_name: str, gpu_memory_bytes: int, model_max_len: int, file: Path | None = None
-) -> ResolvedEngine:
-    """The engine with vLLM's defaults in place of what is left out.
-
-    Raises ScenarioError (naming `file`) where vLLM would refuse to start: a context longer than the model's,
-    fewer tokens a step than requests, or prompts that must run whole but cannot fit a step.
-    """
-    max_model_len = _or(engine.max_model_len, model_max_len)
-    chunked = _or(engine.enable_chunked_prefill, True)
-    max_num_batched_tokens, max_num_seqs = _batch_limits(engine, gpu_name, gpu_memory_bytes, max_model_len, chunked)
-    resolved = ResolvedEngine(
-        preset="vllm@0.33",
-        max_num_batched_tokens=max_num_batched_tokens,
-        max_num_seqs=max_num_seqs,
-        max_model_len=max_model_len,
-        block_size=_or(engine.block_size, 16),
-        gpu_memory_utilization=_or(engine.gpu_memory_utilization, 0.92),
-        num_gpu_blocks_override=engine.num_gpu_blocks_override,
-        dtype=_or(engine.dtype, "auto"),
-        quantization=engine.quantization,
-        kv_cache_dtype=_or(engine.kv_cache_dtype, "auto"),
-        enable_prefix_caching=_or(engine.enable_prefix_caching, True),
-        enable_chunked_prefill=chunked,
-        async_scheduling=_or(engine.async_scheduling, True),
-        scheduler_reserve_full_isl=_or(engine.scheduler_reserve_full_isl, True),
-        watermark=_or(engine.watermark, 0.0),
-        long_prefill_token_threshold=_or(engine.long_prefill_token_threshold, 0),
-        scheduling_policy=_or(engine.scheduling_policy, "fcfs"),
-    )
-    _check(resolved, model_max_len, file)
-    return resolved
-
-
-def _or(given: _T | None, default: _T) -> _T:
-    return default if given is None else given
-
-
-def _tier(gpu_name: str, gpu_memory_bytes: int) -> tuple[int, int]:
-    """Default `(max_num_batched_tokens, max_num_seqs)` of the server by the GPU's memory."""
-    if gpu_memory_bytes >= 160 * _GIB:
-        return 16384, 1024
-    if gpu_memory_bytes >= 70 * _GIB and "a100" not in gpu_name.lower():
-        return 8192, 1024
-    return 2048, 256
-
-
-def _batch_limits(
-    engine: Engine, gpu_name: str, gpu_memory_bytes: int, max_model_len: int, chunked: bool
-) -> tuple[int, int]:
-    """Tokens and requests of a step: defaults give way to what is given, and to the model's length.
-
-    Source: `_set_default_max_num_seqs_and_batched_tokens_args` in vLLM's `engine/arg_utils.py`.
-    """
-    default_tokens, default_seqs = _tier(gpu_name, gpu_memory_bytes)
-    seqs = _or(engine.max_num_seqs, default_seqs)
-    if engine.max_num_batched_tokens is not None:
-        tokens = engine.max_num_batched_tokens
-    else:
-        whole = default_tokens if chunked else max(max_model_len, default_tokens)
-        tokens = min(seqs * max_model_len, whole)
-    return tokens, seqs if engine.max_num_seqs is not None else min(seqs, tokens)
-
-
-def _check(engine: ResolvedEngine, model_max_len: int, file: Path | None) -> None:
-    tokens, max_model_len = engine.max_num_batched_tokens, engine.max_model_len
-    if max_model_len > model_max_len:
-        message = f"{max_model_len} is out of range: the model reaches {model_max_len}"
-        raise ScenarioError(file, "engine.max_model_len", message)
-    if tokens < engine.max_num_seqs:
-        message = f"{tokens} is out of range: must be at least max_num_seqs, {engine.max_num_seqs}"
-        raise ScenarioError(file, "engine.max_num_batched_tokens", message)
-    if not engine.enable_chunked_prefill and tokens < max_model_len:
-        message = f"{tokens} is out of range: without chunked prefill at least max_model_len, {max_model_len}"
-        raise ScenarioError(file, "engine.max_num_batched_tokens", message)
+ResolvedEngine: TypeAlias = ResolvedVllm | ResolvedSglang
 
 
 def resolve(
@@ -126,15 +26,34 @@ def resolve(
 
     `gpu_name` is the GPU's own where the scenario gives a path.
     """
-    file, gpu = scenario.source, _or(gpu_name, scenario.hardware.gpu)
-    engine = resolve_engine(scenario.engine, gpu, gpu_memory_bytes, model_max_len, file)
+    file, gpu, asked = scenario.source, given_or(gpu_name, scenario.hardware.gpu), scenario.engine
     policies = resolve_policies(scenario)
+    order = str(policies["scheduling"]["name"])
+    if isinstance(asked, SglangEngine):
+        tensor_parallel = scenario.hardware.tensor_parallel
+        sglang = resolve_sglang(asked, gpu, gpu_memory_bytes, tensor_parallel, model_max_len, file)
+        asked_order = asked.schedule_policy or _SGLANG_NAMES.get(order, order)
+        sglang = replace(sglang, schedule_policy=asked_order, radix_eviction_policy=str(policies["eviction"]["name"]))
+        check_policies(sglang, file)
+        _check_chunk_size(scenario, policies, "chunked_prefill_size", sglang.chunk_tokens)
+        if sglang.chunk_tokens is None:
+            _check_whole_prompts(scenario, policies, "chunked_prefill_size: -1")
+        return sglang
+    vllm = resolve_vllm(asked, gpu, gpu_memory_bytes, model_max_len, file)
+    _check_chunk_size(scenario, policies, "max_num_batched_tokens", vllm.max_num_batched_tokens)
+    if not vllm.enable_chunked_prefill:
+        _check_whole_prompts(scenario, policies, "enable_chunked_prefill: false")
+    return replace(vllm, scheduling_policy=order)
+
+
+def _check_whole_prompts(scenario: Scenario, policies: PolicySpecs, setting: str) -> None:
+    if policies["chunk_size"]["name"] == "fixed":
+        message = f"'fixed' cuts prompts, which engine.{setting} forbids"
+        raise ScenarioError(scenario.source, "policies.chunk_size.name", message)
+
+
+def _check_chunk_size(scenario: Scenario, policies: PolicySpecs, key: str, cap: int | None) -> None:
     tokens = policies["chunk_size"].get("tokens")
-    cap = engine.max_num_batched_tokens
-    if isinstance(tokens, int) and tokens > cap:
-        message = f"{tokens} is out of range: at most engine.max_num_batched_tokens, {cap}"
-        raise ScenarioError(file, "policies.chunk_size.tokens", message)
-    if policies["chunk_size"]["name"] == "fixed" and not engine.enable_chunked_prefill:
-        message = "'fixed' cuts prompts, which engine.enable_chunked_prefill: false forbids"
-        raise ScenarioError(file, "policies.chunk_size.name", message)
-    return replace(engine, scheduling_policy=str(policies["scheduling"]["name"]))
+    if isinstance(tokens, int) and cap is not None and tokens > cap:
+        message = f"{tokens} is out of range: at most engine.{key}, {cap}"
+        raise ScenarioError(scenario.source, "policies.chunk_size.tokens", message)

@@ -59,7 +59,7 @@ def policy_table() -> Table:
     """Policies by kind, with parameters and what they do."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("kind", "name", "parameters", "what it does"):
-        table.add_column(column, no_wrap=column != "what it does")
+        table.add_column(column, no_wrap=column in ("kind", "name"))
     for kind in registry.KINDS:
         for index, (name, policy) in enumerate(registry.policies(kind).items()):
             summary = (inspect.getdoc(policy) or "").split("\n\n")[0].replace("\n", " ")

@@ -16,7 +16,7 @@ from .errors import ScenarioError
 from .gpu_reading import is_data_sheet
 from .model_reading import is_config
 from .overrides import Overrides, apply_overrides
-from .preset_policies import resolve_policies
+from .preset_policies import POLICY_KEYS, resolve_policies
 from .schema import Scenario
 from .section import suggestion
 from .yaml_reading import read_yaml_mapping
@@ -66,7 +66,8 @@ def _check_names(scenario: Scenario) -> None:
         _check_known(scenario, "model", scenario.model, known_names.model_names())
     if not is_data_sheet(scenario.hardware.gpu):
         _check_known(scenario, "hardware.gpu", scenario.hardware.gpu, known_names.gpu_names())
-    for kind, spec in resolve_policies(scenario).items():
+    resolve_policies(scenario)  # which an engine key may contradict
+    for kind, spec in scenario.policies.given().items():
         if wrong := known_names.policy_complaint(kind, spec):
             raise ScenarioError(file, f"policies.{kind}.{wrong.key}", wrong.message)
 
@@ -79,10 +80,9 @@ def _check_known(scenario: Scenario, key: str, name: str, known: Collection[str]
 def resolved(scenario: Scenario, engine: ResolvedEngine) -> dict[str, Any]:
     """The scenario as a mapping with every default explicit: it loads again and means the same.
 
-    Paths stay as given, relative to the original YAML's folder. The engine's `scheduling_policy` stands
-    among the policies, where it may be one that the engine does not know.
+    Paths stay as given, relative to the original YAML's folder. The engine's keys that name policies stand
+    among the policies, where they may be ones that the engine does not know.
     """
-    knobs = asdict(engine)
-    knobs.pop("scheduling_policy")
+    knobs = {key: value for key, value in asdict(engine).items() if key not in POLICY_KEYS}
     whole = scenario.model_dump(mode="json", by_alias=True)
     return {**whole, "engine": knobs, "policies": resolve_policies(scenario)}

@@ -9,7 +9,7 @@ Line = Mapping[str, Any]
 
 
 def first_difference(want_lines: Sequence[Line], got_lines: Iterable[Line]) -> str | None:
-    """The first step and key in which the logs differ, with both values; None if they agree.
+    """The first step (or operation) and key in which the logs differ, with both values; None if they agree.
 
     Only the keys of a wanted line count. A log that ends early or late differs there. `got_lines` is read no further
     than the difference.
@@ -18,12 +18,12 @@ def first_difference(want_lines: Sequence[Line], got_lines: Iterable[Line]) -> s
     for number, want in enumerate(want_lines):
         got = next(got_lines, None)
         if got is None:
-            return f"step {want['step']}: want {len(want_lines)} lines, the log ends after {number}"
+            return f"{_place(want)}: want {len(want_lines)} lines, the log ends after {number}"
         for key, value in want.items():
             if key not in got:
-                return f"step {want['step']}: {key}: want {value!r}, got no such key"
+                return f"{_place(want)}: {key}: want {value!r}, got no such key"
             if got[key] != value:
-                return f"step {want['step']}: {key}: want {value!r}, got {got[key]!r}"
+                return f"{_place(want)}: {key}: want {value!r}, got {got[key]!r}"
     return _surplus(len(want_lines), got_lines)
 
 
@@ -31,4 +31,9 @@ def _surplus(num_want: int, rest: Iterator[Line]) -> str | None:
     surplus = list(rest)
     if not surplus:
         return None
-    return f"step {surplus[0]['step']}: want {num_want} lines, the log goes on to {num_want + len(surplus)}"
+    return f"{_place(surplus[0])}: want {num_want} lines, the log goes on to {num_want + len(surplus)}"
+
+
+def _place(line: Line) -> str:
+    """Which line it is: of a scheduler's log a step, of a tree's an operation."""
+    return f"step {line['step']}" if "step" in line else f"operation {line['i']}"

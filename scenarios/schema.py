@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Discriminator, Field, PrivateAttr, Tag, model_v
 from pydantic_core import PydanticCustomError
 
 from .schema_engine import Engine
+from .schema_vllm import VllmEngine
 from .schema_workload import WorkloadSettings
 from .section import PositiveSeconds, Seconds, Section
 
@@ -104,7 +105,7 @@ class Scenario(Section):
     model: Annotated[str, Field(min_length=1)]
     """A name that `llmsim list models` shows, or the path of a Hugging Face config.json."""
     hardware: Hardware
-    engine: Engine = Engine()
+    engine: Engine = VllmEngine()
     policies: Policies = Policies()
     workload: WorkloadSettings
     slo: Slo = Slo()

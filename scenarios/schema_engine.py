@@ -1,65 +1,45 @@
-"""The `engine` section: vLLM's keys under vLLM's names. What is left out follows the preset and the GPU."""
+"""The `engine` section: the keys of the engine that the preset names, under that engine's own names."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic_core import PydanticCustomError
 
-from .section import Count, Section
-
-
-def _twin(name: str) -> str:
-    return f"is a key of SGLang; the vllm preset calls it {name}"
-
-
-_SGLANG_TWINS = {
-    "chunked_prefill_size": _twin("max_num_batched_tokens"),
-    "max_prefill_tokens": _twin("max_num_batched_tokens"),
-    "max_running_requests": _twin("max_num_seqs"),
-    "context_length": _twin("max_model_len"),
-    "page_size": _twin("block_size"),
-    "mem_fraction_static": _twin("gpu_memory_utilization"),
-    "max_total_tokens": _twin("num_gpu_blocks_override (in blocks, the null block included)"),
-    "schedule_policy": _twin("scheduling_policy"),
-    "disable_radix_cache": _twin("enable_prefix_caching (the opposite)"),
-    "disable_overlap_schedule": _twin("async_scheduling (the opposite)"),
-    "radix_eviction_policy": "is a key of SGLang; here it is policies.eviction.name",
-    "tp_size": "is a key of SGLang; here it is hardware.tensor_parallel",
-    "tensor_parallel_size": "is a machine's key; here it is hardware.tensor_parallel",
-}
+from .complaints import shown
+from .schema_sglang import SglangEngine
+from .schema_vllm import VllmEngine
+from .section import suggestion
 
 
-class Engine(Section):
-    """The engine's knobs; None is the preset's default for the GPU (`resolve_engine`)."""
+def presets() -> list[str]:
+    """What `engine.preset` can be."""
+    return sorted(name for kind in (VllmEngine, SglangEngine) for name in _presets_of(kind))
 
-    twins: ClassVar[dict[str, str]] = _SGLANG_TWINS
 
-    preset: Literal["vllm", "vllm@0.33"] = "vllm"
-    max_num_batched_tokens: Count | None = None
-    """Tokens of a step, prefill and decode together."""
-    max_num_seqs: Count | None = None
-    """Requests running at once."""
-    max_model_len: Count | None = None
-    """Prompt and output together; the model's own limit where left out."""
-    block_size: Annotated[int, Field(ge=1, le=65536)] | None = None
-    """Tokens of a KV block."""
-    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
-    num_gpu_blocks_override: Annotated[int, Field(ge=2, le=10**12)] | None = None
-    """Pins the number of KV blocks, the null block (never handed out) included."""
-    dtype: Literal["auto", "bfloat16", "float16"] | None = None
-    """Of activations, and of weights that are not quantized: either takes 16 bits and the same time."""
-    quantization: Literal["fp8", "awq", "gptq"] | None = None
-    """Of the linear layers' weights; awq and gptq are int4 in groups of 128. Left out: as the model's file says."""
-    kv_cache_dtype: Literal["auto", "bf16", "fp8"] | None = None
-    enable_prefix_caching: bool | None = None
-    enable_chunked_prefill: bool | None = None
-    async_scheduling: bool | None = None
-    """Plan a step before the one under way has ended."""
-    scheduler_reserve_full_isl: bool | None = None
-    """Admit a request only when blocks for its whole prompt are free."""
-    watermark: Annotated[float, Field(ge=0, lt=1)] | None = None
-    """Share of the blocks kept free at admission while something runs."""
-    long_prefill_token_threshold: Annotated[int, Field(ge=0, le=10**12)] | None = None
-    """Most tokens of one request in a step; 0 is no limit."""
-    scheduling_policy: Literal["fcfs", "priority"] | None = None
+def _presets_of(kind: type[VllmEngine] | type[SglangEngine]) -> tuple[str, ...]:
+    return get_args(kind.model_fields["preset"].annotation)
+
+
+def _preset_is_known(value: Any) -> Any:
+    if isinstance(value, dict) and (preset := value.get("preset", "vllm")) not in presets():
+        says = f"{shown(preset)} is unknown; {suggestion(str(preset), presets())}"
+        raise PydanticCustomError("unknown_key", "{says}", {"key": "preset", "says": says})
+    return value
+
+
+def _engine_tag(value: object) -> str:
+    if isinstance(value, SglangEngine) or (
+        isinstance(value, dict) and value.get("preset") in _presets_of(SglangEngine)
+    ):
+        return "<sglang>"
+    return "<vllm>"
+
+
+Engine = Annotated[
+    Annotated[VllmEngine, Tag("<vllm>")] | Annotated[SglangEngine, Tag("<sglang>")],
+    Discriminator(_engine_tag),
+    BeforeValidator(_preset_is_known),
+]
+"""vLLM's keys, or with `preset: sglang` SGLang's."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 from pydantic_core import PydanticCustomError
@@ -17,6 +17,13 @@ Seconds = Annotated[float, Field(ge=0, le=1e9)]
 
 PositiveSeconds = Annotated[float, Field(gt=0, le=1e9)]
 """A time that cannot be zero: a target."""
+
+_T = TypeVar("_T")
+
+
+def given_or(given: _T | None, default: _T) -> _T:
+    """What a section gives, or the default where it leaves it out; a zero is given."""
+    return default if given is None else given
 
 
 def suggestion(word: str, choices: Iterable[str]) -> str:

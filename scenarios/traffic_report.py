@@ -51,7 +51,7 @@ class Traffic:
 
 def observe(assembly: Assembly, warn: Callable[[str], None]) -> Traffic:
     """Go through the scenario's workload once, each request served at once. Raises ScenarioError for a bad trace."""
-    sharing = PrefixSharing(assembly.engine.block_size)
+    sharing = PrefixSharing(assembly.config.block_size)
     times, prompts, outputs = array("q"), array("q"), array("q")
     num_refused = num_following = num_hitting = 0
     for arrival, follows in offered(build_workload(assembly.scenario, warn)):
@@ -69,7 +69,7 @@ def observe(assembly: Assembly, warn: Callable[[str], None]) -> Traffic:
     order = np.argsort(distances, kind="stable")
     return Traffic(
         name=assembly.scenario.name,
-        block_tokens=assembly.engine.block_size,
+        block_tokens=assembly.config.block_size,
         num_refused=num_refused,
         num_following=num_following,
         times_s=np.array(times, dtype=np.int64) / NS_PER_S,

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from ..policies.core.specs import GIB
 from .assembly import Assembly
 from .policy_words import number
+from .vllm_defaults import ResolvedVllm
 
 
 def batch(assembly: Assembly) -> Iterator[str]:
     """How a batch is formed."""
-    engine = assembly.engine
+    engine = _engine(assembly)
     yield (
         f"A step holds at most {number(engine.max_num_batched_tokens)} tokens, prefill and decode together "
         f"(max_num_batched_tokens), of at most {number(engine.max_num_seqs)} requests (max_num_seqs)."
@@ -24,7 +25,7 @@ def batch(assembly: Assembly) -> Iterator[str]:
 
 def prefill(assembly: Assembly) -> Iterator[str]:
     """How a long prefill is treated."""
-    engine = assembly.engine
+    engine = _engine(assembly)
     tokens = number(engine.max_num_batched_tokens)
     if engine.enable_chunked_prefill:
         yield (
@@ -40,7 +41,7 @@ def prefill(assembly: Assembly) -> Iterator[str]:
 
 def cache(assembly: Assembly) -> Iterator[str]:
     """How KV is kept and reused."""
-    engine, budget = assembly.engine, assembly.budget
+    engine, budget = _engine(assembly), assembly.budget
     usable = budget.num_blocks - 1
     source = (
         "a pinned number (num_gpu_blocks_override)"
@@ -63,7 +64,7 @@ def cache(assembly: Assembly) -> Iterator[str]:
 
 def pressure(assembly: Assembly) -> Iterator[str]:
     """Who waits and who gives way when memory is short."""
-    engine, config = assembly.engine, assembly.config
+    engine, config = _engine(assembly), assembly.config
     if engine.scheduler_reserve_full_isl:
         yield "A request waits until a slot and blocks for its whole prompt are free."
     else:
@@ -78,3 +79,8 @@ def pressure(assembly: Assembly) -> Iterator[str]:
         f"A request whose prompt and max_tokens exceed {number(engine.max_model_len)} tokens (max_model_len), or all "
         "blocks, is refused."
     )
+
+
+def _engine(assembly: Assembly) -> ResolvedVllm:
+    assert isinstance(assembly.engine, ResolvedVllm), assembly.engine.preset
+    return assembly.engine

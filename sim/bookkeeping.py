@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from ..policies.core.estimator import StepCost
-from ..policies.core.kv_cache import Eviction
-from ..policies.core.plan import Gap, StepEvents, StepPlan, StepResult
+from ..policies.core.plan import Eviction, Gap, StepEvents, StepPlan, StepResult
 from ..policies.core.records import EventKind, EventRecord, RequestRecord, StepKind, StepRecord
 from ..policies.core.request import Arrival
 
@@ -72,7 +71,11 @@ class Bookkeeper:
         if plan.preempted:
             for victim, by, num_blocks, reason in plan.preempted:
                 kind = EventKind.PREEMPT
-                self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, victim.id, by.id, num_blocks, reason))
+                whom = by.id if by is not None else None
+                self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, victim.id, whom, num_blocks, reason))
+        for sequence in plan.aborted:
+            kind = EventKind.ABORT
+            self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, sequence.id, None, 0, "memory"))
         if plan.evictions:
             self.evictions(plan.step, plan.now_ns, plan.evictions)
         self._recorder.on_step(step_record(flight, len(events.finished), events.num_accepted))

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from ..policies.core.engine import EngineCore
 from ..policies.core.estimator import StepCost
-from ..policies.core.kv_cache import Eviction
-from ..policies.core.plan import StepResult
+from ..policies.core.plan import Eviction, StepResult
 from ..policies.core.records import StepKind, StepRecord
 from .bookkeeping import Bookkeeper, Flight, Recorder, step_record
 from .executor import SimExecutor

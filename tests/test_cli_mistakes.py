@@ -39,8 +39,12 @@ def refusal(capsys: Capture, folder: Path, *arguments: object) -> str:
     [
         ("engine.max_num_seq=8", "engine.max_num_seq: unknown key; did you mean 'max_num_seqs'?"),
         ("polices.eviction.name=lru", "polices: unknown key; did you mean 'policies'?"),
-        ("policies.eviction.name=lur", "policies.eviction.name: 'lur' is unknown; choose lru"),
-        ("policies.batching.name=unifed", "policies.batching.name: 'unifed' is unknown; choose static, unified"),
+        (
+            "policies.eviction.name=lur",
+            "policies.eviction.name: 'lur' is unknown; choose "
+            "cost_aware, fifo, filo, length_aware, lfu, lru, mru, priority, random, slru",
+        ),
+        ("policies.batching.name=unifed", "policies.batching.name: 'unifed' is unknown; choose prefill_first, static"),
         ("policies.chunk_size={name: fixed, token: 8}", "policies.chunk_size.token: fixed has no such parameter"),
         ("policies.chunk_size={name: fixed, tokens: 0}", "policies.chunk_size.tokens: 0 is out of range"),
         ("engine.max_num_seqs=0", "engine.max_num_seqs: 0 is out of range: must be at least 1"),

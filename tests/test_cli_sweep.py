@@ -45,7 +45,7 @@ def test_json_holds_the_rows_of_the_table(tmp_path: Path, capsys: Capture) -> No
         (["--jobs", "0"], "Invalid value for '--jobs': Input should be greater than or equal to 1"),
         (
             ["--vary", "policies.scheduling.name=fcfs,fcf"],
-            "choose fcfs, priority (given by an override)",
+            "policies.scheduling.name: 'fcf' is unknown; choose dfs_weight, ",
         ),
     ],
 )

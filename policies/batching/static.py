@@ -18,6 +18,7 @@ class Static:
 
     def compose(self, step: StepBuilder) -> None:
         """A new batch when the old one is done; else a step of the old one."""
+        step.order_waiting()
         under_way = step.num_running > 0
         if under_way:
             serve_running(step)

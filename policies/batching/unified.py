@@ -20,6 +20,7 @@ class Unified:
 
     def compose(self, step: StepBuilder) -> None:
         """Running sequences in order of admission, then the waiting queue until something blocks it."""
+        step.order_waiting()
         serve_running(step)
         if step.preempted:
             step.block(Blocked.MEMORY)

@@ -6,9 +6,9 @@ from collections.abc import Sequence as Items
 from typing import TYPE_CHECKING
 
 from .decode_batch import in_order
-from .hash_blocks import Match
+from .kv_memory import AnyMatch
 from .plan import Admission, Preemption, Row, StepPlan
-from .records import Blocked
+from .records import Blocked, Status
 from .sequence import Sequence, State
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class StepBuilder:
         self.rows: dict[Sequence, Row] = {}
         self.admitted: list[Admission] = []
         self.preempted: list[Preemption] = []
+        self.aborted: list[Sequence] = []
         self.budget = 0
         self.prefill_budget: int | None = None
         self.request_limit: int | None = None
@@ -42,6 +43,8 @@ class StepBuilder:
             self.admitted = []
         if self.preempted:
             self.preempted = []
+        if self.aborted:
+            self.aborted = []
         self.budget = self.config.max_num_batched_tokens
         chunk_size, core = self.core.policies.chunk_size, self.core
         self.prefill_budget = chunk_size.step_tokens(core)
@@ -56,7 +59,7 @@ class StepBuilder:
 
     def running(self) -> list[Sequence]:
         """Running sequences in order of admission."""
-        return list(self.core.running.values())
+        return in_order(self.core.running)
 
     def loose(self) -> list[Sequence]:
         """Running sequences outside the decode batch, in order of admission."""
@@ -102,20 +105,10 @@ class StepBuilder:
         if extensions or is_short:
             self._decode_in_order(extensions)
         else:
-            self.hand_out_blocks()
+            cache.advance(batch, is_ahead=bool(self.core.in_flight))
         if batch.size:
             self._note_batch()
         return True
-
-    def hand_out_blocks(self) -> None:
-        """Give the decode batch the blocks of its next step, and enter those that it fills. Enough are free."""
-        core, batch = self.core, self.core.batch
-        cache, crossing = core.kv_cache, batch.crossing()
-        if crossing:
-            cache.cross(crossing, cache.take(len(crossing), None, "decode"), batch.planned)
-        if not core.in_flight:
-            for sequence in batch.filling():
-                cache.enter_filled(sequence, batch.planned - sequence.base + 1)
 
     def _decode_in_order(self, extensions: Items[tuple[Sequence, int]]) -> None:
         """`decode_all` one by one: only those are touched that need or fill a block. The last give way when short."""
@@ -130,7 +123,7 @@ class StepBuilder:
             if sequence.state is not State.RUNNING:
                 continue
             if n is None:
-                core.kv_cache.enter_filled(sequence, batch.planned - sequence.base + 1)
+                core.kv_cache.fill(sequence, batch.planned - sequence.base + 1)
             elif not self._serve(sequence, n):
                 return
 
@@ -144,7 +137,7 @@ class StepBuilder:
             if victim is sequence:
                 return False
         if sequence.in_batch:
-            cache.cross([sequence], cache.take(1, sequence.id, "decode"), core.batch.planned)
+            cache.cross(sequence, core.batch)
         else:
             extended = self.extend(sequence, num_tokens)
             assert extended, sequence
@@ -190,8 +183,8 @@ class StepBuilder:
         if row.is_prefill and self.prefill_budget is not None:
             self.prefill_budget -= row.num_tokens - row.num_drafts
 
-    def preempt(self, victim: Sequence, by: Sequence) -> None:
-        """Take a running sequence's blocks for `by`; it waits again, to be recomputed.
+    def preempt(self, victim: Sequence, by: Sequence | None) -> None:
+        """Take a running sequence's blocks for `by` (None: all that run on); it waits again, to be recomputed.
 
         Tokens that this step had for it go back to the budget.
         """
@@ -202,43 +195,81 @@ class StepBuilder:
             if row.is_prefill and self.prefill_budget is not None:
                 self.prefill_budget += row.num_tokens - row.num_drafts
         core.take_out(victim)
-        num_blocks = victim.num_entered + len(victim.private)
+        num_blocks = core.kv_cache.num_held(victim)
         core.kv_cache.release(victim)
         victim.computed = victim.drafts = 0
         victim.state = State.PREEMPTED
         victim.record.num_preemptions += 1
+        core.note_entry(victim)
         core.policies.preemption.put_back(core.waiting, victim, core.policies.scheduling)
-        reason = "prefill" if by.is_prefilling else "decode"
+        reason = "prefill" if by is not None and by.is_prefilling else "decode"
         self.preempted.append(Preemption(victim, by, num_blocks, reason))
+
+    def make_room(self, num_tokens: int) -> None:
+        """Evict until so many tokens' blocks are blank, where the prefix index evicts ahead of need."""
+        self.core.kv_cache.make_room(num_tokens, None, "decode")
+
+    def abort(self, sequence: Sequence) -> None:
+        """End a running sequence that memory can never hold."""
+        self.core.end(sequence, Status.ABORTED)
+        self.aborted.append(sequence)
 
     # Waiting sequences
 
-    def match(self, sequence: Sequence) -> Match:
-        """What the prefix index holds of a waiting sequence; nothing changes."""
-        return self.core.kv_cache.match(sequence)
+    def order_waiting(self) -> None:
+        """Let the scheduling policy order the queue."""
+        core = self.core
+        if core.waiting:
+            core.policies.scheduling.reorder(core.waiting, core)
 
-    def admit(self, sequence: Sequence, match: Match, num_tokens: int, num_drafts: int = 0) -> Blocked | None:
+    def match(self, sequence: Sequence) -> AnyMatch:
+        """What the prefix index holds of a waiting sequence. On a radix tree this refreshes what it finds."""
+        found: AnyMatch = self.core.kv_cache.match(sequence)
+        return found
+
+    def admit(self, sequence: Sequence, match: AnyMatch, num_tokens: int, num_drafts: int = 0) -> Blocked | None:
         """Let the first waiting sequence run, with `num_tokens` tokens in this step behind its cached prefix.
 
         A reason, and nothing changed, where memory does not suffice: for all its known tokens with
         `reserve_full_prompt`, else for those of this step; `watermark` blocks stay free while anyone runs.
         """
         core, cache = self.core, self.core.kv_cache
-        hit = match.num_blocks * cache.block_size
-        total = hit + num_tokens
+        total = match.num_blocks * cache.block_size + num_tokens
         room = max(total, sequence.num_tokens) if self.config.reserve_full_prompt else total
         needed = -(-room // cache.block_size) - match.num_blocks + match.num_idle
         if needed > cache.pool.num_free - (core.watermark_blocks if core.running else 0):
             return Blocked.MEMORY
+        cache.acquire(sequence, match)
+        self._start(sequence, match, num_tokens, num_drafts)
+        cache.extend(sequence, total, sequence.num_tokens, "admit")
+        return None
+
+    def enrol(self, sequence: Sequence, match: AnyMatch, num_tokens: int) -> None:
+        """`admit` without a look at memory, for a batching policy that has locked `match` and counts for itself.
+
+        Blocks are taken by `take_memory`, when the step is complete.
+        """
+        self._start(sequence, match, num_tokens, 0)
+
+    def proceed(self, sequence: Sequence, num_tokens: int) -> None:
+        """`enrol` for a running sequence: the next chunk of its prompt."""
+        self._add(Row(sequence, num_tokens, 0, True))
+
+    def take_memory(self) -> None:
+        """Blocks for all rows of the step."""
+        for row in self.rows.values():
+            sequence = row.sequence
+            self.core.kv_cache.extend(sequence, row.num_computed + row.num_tokens, sequence.num_tokens, "admit")
+
+    def _start(self, sequence: Sequence, match: AnyMatch, num_tokens: int, num_drafts: int) -> None:
+        core = self.core
         first = core.waiting.pop_first()
         assert first is sequence, (first, sequence)
+        hit = match.num_blocks * core.kv_cache.block_size
         self.admitted.append(Admission(sequence, hit, sequence.state is State.PREEMPTED))
-        cache.acquire(sequence, match)
         sequence.computed = hit
         core.put_in(sequence)
-        cache.extend(sequence, total, sequence.num_tokens, "admit")
         self._add(Row(sequence, num_tokens, num_drafts, True))
-        return None
 
     def block(self, reason: Blocked) -> None:
         """Say why the first waiting sequence is not admitted."""

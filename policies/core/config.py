@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .. import registry
 from ..protocols import BatchingPolicy, ChunkSizePolicy, EvictionPolicy, PreemptionPolicy, SchedulingPolicy
 
 MAX_BLOCK_SIZE = 1 << 16
+PrefixIndex = Literal["hashed_blocks", "radix_tree"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,12 @@ class EngineConfig:
     watermark: float = 0.0
     """Share of the blocks that admissions leave free while anyone runs."""
     num_speculative_tokens: int = 0
+    prefix_index: PrefixIndex = "hashed_blocks"
+    """What finds cached prefixes, and with it when memory is taken and given back."""
+    refuses_what_never_fits: bool = True
+    """Refuse a request whose prompt and output exceed the KV memory."""
+    asks_generously: bool = False
+    """On a radix tree with pages of several tokens: evict for a page more a row than is needed, as SGLang does."""
 
     def __post_init__(self) -> None:
         for name, least in (

@@ -28,6 +28,8 @@ class Delivery:
             events.gaps = core.batch.commit(core.now_ns, plan.num_decodes - len(plan.detached))
         if plan.rows or plan.detached or result.stopped:
             events.finished = self._finish(plan, result, events)
+        if plan.aborted:
+            events.finished = [*plan.aborted, *events.finished]
         return events
 
     def _learn(self, tokens: Mapping[str, list[int]]) -> None:
@@ -38,42 +40,53 @@ class Delivery:
                 sequences[request_id].stream.push(new)
 
     def _finish(self, plan: StepPlan, result: StepResult, events: StepEvents) -> list[Sequence]:
-        """Deliver what a plan scheduled one by one; end what is done, in order of admission."""
-        ended = self._deliver(plan, result, events) if plan.rows or plan.detached else []
-        for request_id in result.stopped:
-            sequence = self._core.sequences.get(request_id)
-            if sequence is not None and sequence not in ended:
-                ended.append(sequence)
-        if len(ended) > 1:
-            ended.sort(key=lambda sequence: sequence.admission)
-        for sequence in ended:
-            self._core.end(sequence, Status.FINISHED)
-        return ended
-
-    def _deliver(self, plan: StepPlan, result: StepResult, events: StepEvents) -> list[Sequence]:
-        """Tokens of the sequences that the plan scheduled one by one; returns those that end with theirs by length."""
-        work: list[tuple[Sequence, Row | None]] = [(row.sequence, row) for row in plan.rows if row.samples]
-        if plan.detached:
-            work += [(sequence, None) for sequence in plan.detached]
-            work.sort(key=lambda item: item[0].admission)
+        """Deliver what a plan scheduled one by one, and end what is done, in order of admission."""
+        core, stopped = self._core, frozenset(result.stopped)
         ended, gaps = [], list(events.gaps)
-        for sequence, row in work:
+        for sequence, row, is_due in self._work(plan, stopped):
             if sequence.state is State.ENDED:
                 continue
-            accepted = self._verify(sequence, row, result) if row and row.num_drafts else 0
-            events.num_accepted += accepted
-            sequence.in_flight -= 1
-            self._stamp(sequence, gaps)
-            if sequence.in_batch:
-                continue
-            sequence.num_tokens += 1 + accepted
-            self._enter(sequence, row)
-            if sequence.num_tokens >= sequence.end:
+            if is_due:
+                events.num_accepted += self._deliver(sequence, row, result, gaps)
+            if sequence.id in stopped or (not sequence.in_batch and sequence.num_tokens >= sequence.end):
+                core.end(sequence, Status.FINISHED)
                 ended.append(sequence)
-            elif sequence.state is State.RUNNING:
-                sequence.drafts = self._core.config.num_speculative_tokens
+            elif is_due:
+                self._go_on(sequence, row)
         events.gaps = gaps
         return ended
+
+    def _work(self, plan: StepPlan, stopped: frozenset[str]) -> list[tuple[Sequence, Row | None, bool]]:
+        """Whoever gets a token by itself (True), and members of the batch that stop with theirs (False)."""
+        work: list[tuple[Sequence, Row | None, bool]] = [(row.sequence, row, True) for row in plan.rows if row.samples]
+        if plan.detached:
+            work += [(sequence, None, True) for sequence in plan.detached]
+        if stopped:
+            due = {sequence.id for sequence, _, _ in work}
+            others = [self._core.sequences.get(request_id) for request_id in stopped - due]
+            work += [(sequence, None, False) for sequence in others if sequence is not None]
+        if len(work) > 1:
+            work.sort(key=lambda item: item[0].admission)
+        return work
+
+    def _deliver(self, sequence: Sequence, row: Row | None, result: StepResult, gaps: list[Gap]) -> int:
+        """A token for a sequence that was scheduled by itself; returns how many drafts were accepted with it."""
+        core = self._core
+        accepted = self._verify(sequence, row, result) if row and row.num_drafts else 0
+        sequence.in_flight -= 1
+        self._stamp(sequence, gaps)
+        if not sequence.in_batch:
+            sequence.num_tokens += 1 + accepted
+            core.kv_cache.delivered(sequence, is_late=core.config.depth > 1 or bool(row and row.num_drafts))
+        return accepted
+
+    def _go_on(self, sequence: Sequence, row: Row | None) -> None:
+        """What follows a token that was not the last."""
+        core = self._core
+        if row is not None and row.is_prefill:
+            core.kv_cache.prefilled(sequence, row.num_computed + row.num_tokens)
+        if not sequence.in_batch and sequence.state is State.RUNNING:
+            sequence.drafts = core.config.num_speculative_tokens
 
     def _verify(self, sequence: Sequence, row: Row, result: StepResult) -> int:
         """Roll back the drafts that were not accepted; returns how many were."""
@@ -82,11 +95,6 @@ class Delivery:
         sequence.num_verified += 1
         sequence.computed -= row.num_drafts - accepted
         return accepted
-
-    def _enter(self, sequence: Sequence, row: Row | None) -> None:
-        """Enter blocks that delivered tokens made known: after verification, and behind asynchronous plans."""
-        if sequence.state is State.RUNNING and (self._core.config.depth > 1 or (row and row.num_drafts)):
-            self._core.kv_cache.enter(sequence, sequence.computed - sequence.in_flight)
 
     def _stamp(self, sequence: Sequence, gaps: list[Gap]) -> None:
         """Note the time of a sequence's new output chunk."""

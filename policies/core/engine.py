@@ -11,13 +11,16 @@ Up to `config.depth` plans may be in flight; they are committed in the order in 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence as Items
 
 from .builder import StepBuilder
 from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
 from .delivery import Delivery
-from .kv_cache import KVCache
+from .kv_memory import kv_memory_of
 from .plan import Row, StepEvents, StepPlan, StepResult
+from .radix_cache import RadixCache
+from .radix_node import RadixNode
 from .records import RequestRecord, Status, record_of
 from .request import Request
 from .sequence import Sequence, State
@@ -32,9 +35,7 @@ class EngineCore:
     def __init__(self, config: EngineConfig, policies: Policies) -> None:
         self.config = config
         self.policies = policies
-        self.kv_cache = KVCache(
-            config.num_blocks, config.block_size, policies.eviction, caching=config.enable_prefix_caching
-        )
+        self.kv_cache = kv_memory_of(config, policies.eviction)
         self.watermark_blocks = int(config.watermark * config.num_blocks)
         self.now_ns = 0
         self.max_num_batched_tokens = config.max_num_batched_tokens
@@ -50,7 +51,15 @@ class EngineCore:
         self.in_flight: deque[StepPlan] = deque()
         self.num_steps = 0
         self._num_seen = 0
+        self._num_entries = 0
         self._num_admissions = 0
+        self._front = 0
+        self.num_prefilled = 0
+        """Tokens prefilled so far, those of preempted sequences each time."""
+        self.num_left = 0
+        """Running sequences that have ended so far."""
+        self.emptied_ns: int | None = None
+        """When a sequence last ended as the only one in the engine."""
         self._left: list[Sequence] = []
         self.builder = StepBuilder(self)
         self.steady = SteadyDecode(self)
@@ -73,6 +82,23 @@ class EngineCore:
     def num_free_blocks(self) -> int:
         """Blocks that can be handed out."""
         return self.kv_cache.pool.num_free
+
+    def peek_prefix(self, sequence: Sequence) -> int:
+        """Tokens of a waiting sequence that the prefix index holds."""
+        return self.kv_cache.peek(sequence)
+
+    def match_prefix(self, sequence: Sequence) -> int:
+        """The same; on a radix tree a look-up that counts."""
+        return self.kv_cache.match_known(sequence)
+
+    def prefix_node(self, sequence: Sequence) -> RadixNode:
+        """Where on the radix tree the sequence's prefix ends; a look-up that counts."""
+        return radix_cache_of(self).find(sequence).node
+
+    @property
+    def prefix_root(self) -> RadixNode:
+        """The radix tree's root."""
+        return radix_cache_of(self).tree.root
 
     def last_decode_admission(self) -> int:
         """The latest admission number in the decode batch; 0 if it is empty."""
@@ -103,7 +129,7 @@ class EngineCore:
         if total > config.max_model_len:
             return f"prompt and max_tokens ({total}) exceed max_model_len ({config.max_model_len})"
         blocks = -(-(total - 1) // config.block_size)  # the last token is never computed
-        if blocks > config.num_blocks - 1:
+        if config.refuses_what_never_fits and blocks > config.num_blocks - 1:
             return f"prompt and max_tokens ({total}) need {blocks} KV blocks of {config.num_blocks - 1}"
         if not config.enable_chunked_prefill and prompt > config.max_num_batched_tokens:
             return f"without chunked prefill {prompt} tokens exceed max_num_batched_tokens"
@@ -120,6 +146,7 @@ class EngineCore:
         self._num_seen += 1
         self.sequences[request.id] = sequence
         self._waits.arrived(sequence, now_ns)
+        self.note_entry(sequence)
         self.policies.scheduling.insert(self.waiting, sequence)
         return record
 
@@ -149,7 +176,6 @@ class EngineCore:
         had_waiting = bool(self.waiting)
         if had_waiting:
             self._waits.charge(now_ns)
-            self.policies.scheduling.reorder(self.waiting, self)
         self.policies.batching.compose(builder)
         self.in_flight.append(plan)
         if builder.rows:
@@ -166,6 +192,8 @@ class EngineCore:
             self._note_admissions(plan)
         if builder.preempted:
             plan.preempted = builder.preempted
+        if builder.aborted:
+            plan.aborted = builder.aborted
         if had_waiting or self.waiting:
             self._waits.settle(self.waiting, plan.blocked)
         self.take_stock(plan)
@@ -187,6 +215,11 @@ class EngineCore:
 
     # Changes of state that the builder shares
 
+    def note_entry(self, sequence: Sequence) -> None:
+        """A sequence enters the queue."""
+        sequence.entry, sequence.prefill_mark = self._num_entries, self.num_prefilled
+        self._num_entries += 1
+
     def put_in(self, sequence: Sequence) -> None:
         """Append a sequence to the running list."""
         self._num_admissions += 1
@@ -199,6 +232,22 @@ class EngineCore:
         if sequence.in_batch:
             self.leave_batch(sequence)
         del self.running[sequence.admission], self.loose[sequence.admission]
+
+    def put_first(self, sequences: Items[Sequence]) -> None:
+        """Move running sequences outside the decode batch to the front of the running list, in this order."""
+        self._front -= len(sequences)
+        self._renumber(sequences, self._front)
+
+    def put_last(self, sequences: Items[Sequence]) -> None:
+        """Move running sequences outside the decode batch to the end of the running list, in this order."""
+        self._renumber(sequences, self._num_admissions + 1)
+        self._num_admissions += len(sequences)
+
+    def _renumber(self, sequences: Items[Sequence], first: int) -> None:
+        for number, sequence in enumerate(sequences, first):
+            del self.running[sequence.admission], self.loose[sequence.admission]
+            sequence.admission = number
+            self.running[number] = self.loose[number] = sequence
 
     def leave_batch(self, sequence: Sequence) -> None:
         """Take a member out of the decode batch; its tokens in flight are delivered to it alone."""
@@ -230,6 +279,7 @@ class EngineCore:
             plan.num_drafts += row.num_drafts
             if row.is_prefill:
                 plan.num_prefill_tokens += row.num_tokens - row.num_drafts
+                self.num_prefilled += row.num_tokens - row.num_drafts
                 sequence.record.num_chunks += 1
             if row.samples:
                 sequence.in_flight += 1
@@ -252,11 +302,14 @@ class EngineCore:
         """Take a sequence out of the engine and free its blocks."""
         if sequence.state is State.RUNNING:
             self.take_out(sequence)
-            self.kv_cache.release(sequence)
+            self.kv_cache.finish(sequence)
+            self.num_left += 1
         else:
             self.waiting.remove(sequence)
         sequence.state = State.ENDED
         del self.sequences[sequence.id]
+        if not self.sequences:
+            self.emptied_ns = self.now_ns
         record = sequence.record
         record.status = status
         record.output_tokens = sequence.num_tokens - sequence.prompt_tokens
@@ -268,4 +321,10 @@ class EngineCore:
         held = [*self.running.values(), *self.waiting]
         assert {s.id for s in held} == set(self.sequences), "a sequence is lost"
         assert len(self.loose) + self.batch.size == len(self.running), (len(self.loose), self.batch.size)
-        self.kv_cache.check_integrity(held)
+        self.kv_cache.check_integrity(held, self.batch)
+
+
+def radix_cache_of(core: EngineCore) -> RadixCache:
+    """The core's KV memory, which a radix tree indexes."""
+    assert isinstance(core.kv_cache, RadixCache), "a policy that needs a radix tree runs without one"
+    return core.kv_cache

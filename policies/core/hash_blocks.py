@@ -8,8 +8,8 @@ release costs the runs that it touches, not blocks.
       run    one copy of that content in memory: `length` block ids, how many sequences use it
       run    a second copy (computed by someone who could not know of the first); a look-up takes the first
 
-Invariants (`check_integrity`): a run is as long as its node; a node with children has runs; a run is evictable, and
-known to the eviction policy, exactly while nobody uses it.
+Invariants (`check_integrity`): a run is as long as its node; a node with children has runs; a run is idle, and known
+to the eviction order, exactly while nobody uses it.
 """
 
 from __future__ import annotations
@@ -18,63 +18,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..protocols import EvictionPolicy
-from .token_stream import BlockKey, TokenStream
-
-
-class Node:
-    """A stretch of consecutive blocks of one content."""
-
-    __slots__ = ("children", "key", "length", "parent", "runs", "start", "stream")
-
-    def __init__(self, parent: Node | None, key: BlockKey, stream: TokenStream, start: int, length: int) -> None:
-        self.parent = parent
-        self.key = key
-        self.stream = stream
-        self.start = start
-        self.length = length
-        self.children: dict[BlockKey, Node] = {}
-        self.runs: list[Run] = []
-
-
-class Run:
-    """One copy of a node's content: consecutive blocks of a sequence that share one fate."""
-
-    __slots__ = ("front", "ids", "newer", "node", "num_users", "older", "owner")
-
-    def __init__(self, node: Node, ids: list[int], owner: str, num_users: int, front: Run | None) -> None:
-        self.node = node
-        self.ids = ids
-        self.owner = owner
-        """The request that computed it."""
-        self.num_users = num_users
-        self.front = front
-        """The run that was split off its front: with it, what was one run once."""
-        self.older: Run | None = None
-        self.newer: Run | None = None
-        """Links for the eviction policy while nobody uses the run."""
-
-
-class Lease:
-    """A sequence's use of the last `num_blocks` blocks that end where `run` ends.
-
-    Splitting a run leaves leases alone: one that covers more than its run goes on in the run's front.
-    """
-
-    __slots__ = ("num_blocks", "run")
-
-    def __init__(self, run: Run, num_blocks: int) -> None:
-        self.run = run
-        self.num_blocks = num_blocks
-
-    def runs_from_tail(self) -> Iterator[Run]:
-        """The runs that it covers, deepest first."""
-        run: Run | None = self.run
-        left = self.num_blocks
-        while left:
-            assert run is not None, left
-            yield run
-            left -= len(run.ids)
-            run = run.front
+from .block_runs import Lease, Node, Run
+from .eviction_order import eviction_order
+from .token_stream import TokenStream
 
 
 class Match(NamedTuple):
@@ -102,7 +48,9 @@ class HashBlocks:
 
     def __init__(self, block_size: int, eviction: EvictionPolicy) -> None:
         self._block_size = block_size
-        self._eviction = eviction
+        self._order = eviction_order(eviction, block_size)
+        self._counter = 0
+        """Grows with each release and with each entry but those that lengthen a run."""
         self._root = Node(None, (), TokenStream.__new__(TokenStream), 0, 0)
         self.num_evictable = 0
         """Blocks that nobody uses; their content can still be matched."""
@@ -133,21 +81,28 @@ class HashBlocks:
         stop = stream.agreement(node.stream, (depth + 1) * size, (depth + length) * size)
         return stop // size - depth
 
-    def acquire(self, match: Match) -> list[Lease]:
-        """Use the matched blocks: of several copies the first. Splits the last node where the match ends."""
+    def acquire(self, match: Match, priority: int = 0) -> list[Lease]:
+        """Use the matched blocks: of several copies the first. Splits the last node where the match ends.
+
+        `priority`: how much the user matters, the larger the more.
+        """
         leases = []
         for node, length in match.path:
             if length < node.length:
                 node = self._split(node, length)
             run = node.runs[0]
             if not run.num_users:
-                self._eviction.reused(run)
+                self._order.reused(run)
                 self.num_evictable -= length
             run.num_users += 1
+            run.hits += 1
+            run.priority = max(run.priority, priority)
             leases.append(Lease(run, length))
         return leases
 
-    def enter(self, leases: list[Lease], stream: TokenStream, start: int, ids: list[int], owner: str) -> None:
+    def enter(
+        self, leases: list[Lease], stream: TokenStream, start: int, ids: list[int], owner: str, priority: int = 0
+    ) -> None:
         """Enter the blocks `ids`, the content of `stream` from block `start` on, behind what `leases` covers.
 
         The caller holds them: `leases` grows by their runs. Content that is held already gets one more copy.
@@ -155,9 +110,10 @@ class HashBlocks:
         size = self._block_size
         lease = leases[-1] if leases else None
         node = lease.run.node if lease else self._root
+        if lease and self.grow(lease, stream, ids, owner):
+            return
+        self._counter += 1
         while ids:
-            if lease and self.grow(lease, stream, ids, owner):
-                return
             key = stream.block_key(start * size, (start + 1) * size)
             child = node.children.get(key)
             if child is None:
@@ -168,20 +124,22 @@ class HashBlocks:
                 if agreed < child.length:
                     child = self._split(child, agreed)
                 taken, ids = ids[:agreed], ids[agreed:]
-            run = Run(child, taken, owner, 1, None)
+            run = Run(child, taken, owner, self._counter, priority)
             child.runs.append(run)
-            lease, node = Lease(run, len(taken)), child
-            leases.append(lease)
+            if child.children:
+                self._order.exposed(child)  # the other copies are not needed any more
+            node = child
+            leases.append(Lease(run, len(taken)))
             start += len(taken)
 
     def grow(self, lease: Lease, stream: TokenStream, ids: list[int], owner: str) -> bool:
         """Enter `ids` by lengthening the lease's run in place.
 
-        False where the run is shared, not the end of a branch, or what another request computed.
+        False where the run was ever shared, is not the end of a branch, or what another request computed.
         """
         run = lease.run
         node = run.node
-        if run.num_users > 1 or node.children or len(node.runs) > 1 or run.owner != owner:
+        if run.hits > 1 or node.children or len(node.runs) > 1 or run.owner != owner:
             return False
         run.ids += ids
         node.length += len(ids)
@@ -192,19 +150,24 @@ class HashBlocks:
 
     def release(self, leases: list[Lease]) -> None:
         """Give the leases up, deepest block first; runs that nobody uses any more become evictable."""
+        self._counter += 1
         for lease in reversed(leases):
             for run in lease.runs_from_tail():
                 run.num_users -= 1
+                run.last_used = self._counter
                 if not run.num_users:
-                    self._eviction.freed(run)
+                    self._order.freed(run)
                     self.num_evictable += len(run.ids)
 
     def evict(self, num_blocks: int) -> list[Evicted]:
         """Give up the content of `num_blocks` evictable blocks, which the eviction policy chooses."""
         assert num_blocks <= self.num_evictable, (num_blocks, self.num_evictable)
-        evicted = [Evicted(run.owner, self._drop(run, count)) for run, count in self._eviction.choose(num_blocks)]
+        evicted, left = [], num_blocks
+        while left:
+            run, count = self._order.choose(left)
+            evicted.append(Evicted(run.owner, self._drop(run, count)))
+            left -= count
         self.num_evictable -= num_blocks
-        assert sum(len(e.ids) for e in evicted) == num_blocks, (evicted, num_blocks)
         return evicted
 
     def _drop(self, run: Run, count: int) -> list[int]:
@@ -215,15 +178,19 @@ class HashBlocks:
             node.length = keep
             ids = run.ids[keep:]
             del run.ids[keep:]
+            self._order.shrunk(run)
             return ids
         if keep:
             self._split(node, keep)
-        self._eviction.evicted(run)
+        self._order.evicted(run)
         node.runs.remove(run)
         if not node.runs:
             assert not node.children, "evicted content that cached content builds on"
-            assert node.parent is not None
-            del node.parent.children[node.key]
+            parent = node.parent
+            assert parent is not None
+            del parent.children[node.key]
+            if not parent.children:
+                self._order.exposed(parent)
         return run.ids
 
     def _split(self, node: Node, length: int) -> Node:
@@ -237,12 +204,10 @@ class HashBlocks:
         node.length -= length
         node.key = node.stream.block_key(node.start * size, (node.start + 1) * size)
         front.children[node.key] = node
-        for run in node.runs:
-            run.front = Run(front, run.ids[:length], run.owner, run.num_users, run.front)
-            del run.ids[:length]
-            front.runs.append(run.front)
+        front.runs = [run.split_off(front, length) for run in node.runs]
+        for run, before in zip(node.runs, front.runs, strict=True):
             if not run.num_users:
-                self._eviction.split(run, run.front)
+                self._order.split(run, before)
         return front
 
     def runs(self) -> Iterator[Run]:
@@ -270,4 +235,4 @@ class HashBlocks:
                 assert child.start == node.start + node.length, (child.start, node.start, node.length)
                 stack.append(child)
         assert evictable == self.num_evictable, (evictable, self.num_evictable)
-        self._eviction.check_integrity({id(run) for run in self.runs() if not run.num_users})
+        self._order.check_integrity({run for run in self.runs() if not run.num_users})

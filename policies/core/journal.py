@@ -70,6 +70,8 @@ class JournalWriter:
         }
         if request.priority:
             entry["priority"] = request.priority
+        if request.ignore_eos:
+            entry["ignore_eos"] = True
         for key in ("tenant", "session", "deadline_ns"):
             if getattr(request, key) is not None:
                 entry[key] = getattr(request, key)
@@ -135,6 +137,8 @@ def _json(line: str, where: str) -> Any:
 
 
 Entry = dict[str, Any]
+_OPTIONAL = ("priority", "ignore_eos", "tenant", "session", "deadline_ns")
+"""What an `add` holds of a request only where it is not the default."""
 Call = Callable[[], str | None]
 """A call of the core; returns in what the outcome differs from the journal's, or None."""
 
@@ -180,7 +184,7 @@ class Replay:
     # Each reads an entry and returns the call that it stands for.
 
     def _add(self, entry: Entry) -> Call:
-        optional = {key: entry[key] for key in ("priority", "tenant", "session", "deadline_ns") if key in entry}
+        optional = {key: entry[key] for key in _OPTIONAL if key in entry}
         spans = entry["spans"]
         literal = len(spans) == 1 and isinstance(spans[0][0], list)
         prompt = Prompt.of_tokens(spans[0][0]) if literal else Prompt(tuple(span) for span in spans)

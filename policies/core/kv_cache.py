@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from ..protocols import EvictionPolicy
 from .block_pool import BlockPool
+from .decode_batch import DecodeBatch
 from .hash_blocks import NO_MATCH, HashBlocks, Match
-from .sequence import Sequence
-
-
-class Eviction(NamedTuple):
-    """Cached blocks that were given up for someone."""
-
-    owner: str
-    """The request that had computed them."""
-    by: str | None
-    """The request that needed the memory; None: the decode batch as a whole."""
-    num_blocks: int
-    reason: str
-    """`decode`, `prefill` or `admit`."""
+from .plan import Eviction
+from .sequence import Sequence, State
 
 
 class KVCache:
@@ -44,6 +33,13 @@ class KVCache:
             return NO_MATCH
         return self.index.match(sequence.stream, (sequence.num_tokens - 1) // self.block_size)
 
+    def peek(self, sequence: Sequence) -> int:
+        """Tokens that a match finds."""
+        return self.match(sequence).num_blocks * self.block_size
+
+    match_known = peek
+    """Looking hashed blocks up changes nothing."""
+
     def num_blocks_short(self, sequence: Sequence, num_tokens: int) -> int:
         """Blocks that the sequence lacks to hold `num_tokens` tokens."""
         return -(-num_tokens // self.block_size) - sequence.num_entered - len(sequence.private)
@@ -51,7 +47,7 @@ class KVCache:
     def acquire(self, sequence: Sequence, match: Match) -> None:
         """Give the matched prefix to a sequence that holds nothing."""
         assert not sequence.leases, sequence
-        sequence.leases = self.index.acquire(match)
+        sequence.leases = self.index.acquire(match, -sequence.request.priority)
         sequence.num_entered = match.num_blocks
 
     def extend(self, sequence: Sequence, num_tokens: int, num_known: int, reason: str) -> None:
@@ -71,17 +67,21 @@ class KVCache:
             self.evictions += [Eviction(owner, by, len(gone), reason) for owner, gone in evicted]
         return ids
 
+    def make_room(self, num_tokens: int, by: str | None, reason: str) -> None:
+        """Nothing: a block is evicted when it is taken."""
+
     def enter(self, sequence: Sequence, num_tokens: int) -> None:
         """Enter the full blocks of the first `num_tokens` tokens, as far as they are not in the index yet."""
         count = num_tokens // self.block_size - sequence.num_entered
         if count > 0 and self.caching:
             ids = sequence.private[:count]
             del sequence.private[:count]
-            self.index.enter(sequence.leases, sequence.stream, sequence.num_entered, ids, sequence.id)
+            index, urgency = self.index, -sequence.request.priority
+            index.enter(sequence.leases, sequence.stream, sequence.num_entered, ids, sequence.id, urgency)
             sequence.num_entered += count
 
-    def enter_filled(self, sequence: Sequence, num_tokens: int) -> None:
-        """`enter` for a sequence whose only block outside the index is full with `num_tokens` tokens."""
+    def fill(self, sequence: Sequence, num_tokens: int) -> None:
+        """`enter` for a member of the decode batch whose last block is full with `num_tokens` tokens."""
         if not self.caching:
             return
         private, leases = sequence.private, sequence.leases
@@ -91,7 +91,26 @@ class KVCache:
         else:
             self.enter(sequence, num_tokens)
 
-    def cross(self, sequences: list[Sequence], ids: list[int], planned: int) -> None:
+    def num_held(self, sequence: Sequence) -> int:
+        """Blocks that the sequence uses, shared ones included."""
+        return sequence.num_entered + len(sequence.private)
+
+    def advance(self, batch: DecodeBatch, *, is_ahead: bool) -> None:
+        """Give the decode batch the blocks of its next step, and enter those that it fills. Enough are free.
+
+        `is_ahead`: a plan is in flight, so that the tokens which fill a block are not known yet.
+        """
+        if crossing := batch.crossing():
+            self._cross(crossing, self.take(len(crossing), None, "decode"), batch.planned)
+        if not is_ahead:
+            for sequence in batch.filling():
+                self.fill(sequence, batch.planned - sequence.base + 1)
+
+    def cross(self, sequence: Sequence, batch: DecodeBatch) -> None:
+        """Give one member of the decode batch at a block boundary a block."""
+        self._cross([sequence], self.take(1, sequence.id, "decode"), batch.planned)
+
+    def _cross(self, sequences: list[Sequence], ids: list[int], planned: int) -> None:
         """Give each sequence, a member of the decode batch at a block boundary, one block.
 
         A block that it filled before enters the index if that had to wait for its tokens (asynchronous scheduling).
@@ -108,6 +127,18 @@ class KVCache:
                 self.enter(sequence, planned - sequence.base)
             private.append(block)
 
+    def prefilled(self, sequence: Sequence, num_tokens: int) -> None:
+        """The step that ended its prefill was committed: its blocks entered when it was planned."""
+
+    def delivered(self, sequence: Sequence, *, is_late: bool) -> None:
+        """Its output is known up to the last token in flight. `is_late`: blocks may have waited for that."""
+        if is_late and sequence.state is State.RUNNING:
+            self.enter(sequence, sequence.computed - sequence.in_flight)
+
+    def finish(self, sequence: Sequence) -> None:
+        """Take everything back from a sequence that ended."""
+        self.release(sequence)
+
     def release(self, sequence: Sequence) -> None:
         """Take everything back: what is in the index stays matchable until it is evicted."""
         self.pool.release(sequence.private)
@@ -122,7 +153,7 @@ class KVCache:
                 table += run.ids
         return table + sequence.private
 
-    def check_integrity(self, sequences: Iterable[Sequence]) -> None:
+    def check_integrity(self, sequences: Iterable[Sequence], batch: DecodeBatch) -> None:
         """Assert that blocks are conserved and that the index counts exactly the users that there are."""
         users: dict[int, int] = {}
         private: list[int] = []

@@ -43,14 +43,16 @@ class MemoryBudget:
     block_size: int
     """Tokens a block."""
     num_blocks: int
-    """As vLLM counts them: one is the null block, which is never handed out."""
+    """Those that are never handed out included."""
+    num_null_blocks: int = 1
+    """Of them never handed out: vLLM's null block."""
 
     def blocks_per_request(self, tokens: int) -> int:
         """Blocks that a request of that many tokens takes."""
         return -(-tokens // self.block_size)
 
     def max_concurrency(self, tokens: int) -> float:
-        """Requests of that many tokens that the pool holds, as vLLM prints it (the null block counts)."""
+        """Requests of that many tokens that the pool holds, as vLLM prints it (a null block counts)."""
         return self.num_blocks / self.blocks_per_request(tokens)
 
 
@@ -87,12 +89,12 @@ def memory_budget(
     available = limit - weights - activations - buffers
     blocks = num_blocks or max(MIN_BLOCKS, available // block_bytes)
     if blocks * block_bytes > available:
-        share = f" ({gpu_memory_utilization:g} of {_gib(gpu.memory_bytes)})" if num_blocks is None else ""
+        share = f" ({gpu_memory_utilization:g} of {gib(gpu.memory_bytes)})" if num_blocks is None else ""
         raise DoesNotFit(
             f"{model.name} does not fit {gpu.name} with tensor_parallel {tensor_parallel}:"
-            f" weights {_gib(weights)} + activations {_gib(activations)} + buffers {_gib(buffers)}"
-            f" + KV {_gib(blocks * block_bytes)} ({blocks:,} blocks)"
-            f" exceed {_gib(limit)}{share}"
+            f" weights {gib(weights)} + activations {gib(activations)} + buffers {gib(buffers)}"
+            f" + KV {gib(blocks * block_bytes)} ({blocks:,} blocks)"
+            f" exceed {gib(limit)}{share}"
         )
     return MemoryBudget(
         weights_bytes=weights,
@@ -109,7 +111,7 @@ def memory_budget(
 
 def concurrency_note(budget: MemoryBudget, wanted_concurrency: int, tokens_per_request: int) -> str | None:
     """A sentence where the weights fit but fewer requests than wanted do; None where all do."""
-    fitting = (budget.num_blocks - 1) // budget.blocks_per_request(tokens_per_request)
+    fitting = (budget.num_blocks - budget.num_null_blocks) // budget.blocks_per_request(tokens_per_request)
     if fitting >= wanted_concurrency:
         return None
     return (
@@ -133,5 +135,6 @@ def buffer_bytes(model: ModelSpec) -> int:
     return model.max_position_embeddings * model.head_dim * ACTIVATION_BYTES + NON_TORCH_BYTES
 
 
-def _gib(num_bytes: int) -> str:
+def gib(num_bytes: int) -> str:
+    """Bytes as a person reads them."""
     return f"{num_bytes / GIB:.2f} GiB"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .estimator import StepShape
-from .kv_cache import Eviction
 from .records import Blocked
 from .sequence import Sequence
 
@@ -46,9 +45,22 @@ class Preemption(NamedTuple):
     """A sequence that gave way."""
 
     sequence: Sequence
-    by: Sequence
+    by: Sequence | None
+    """Whom it gave way to; None: all that run on."""
     num_blocks: int
     reason: str
+
+
+class Eviction(NamedTuple):
+    """Cached blocks that were given up for someone."""
+
+    owner: str
+    """The request that had computed them."""
+    by: str | None
+    """The request that needed the memory; None: the decode batch as a whole."""
+    num_blocks: int
+    reason: str
+    """`decode`, `prefill` or `admit`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +86,8 @@ class StepPlan:
     num_drafts: int = 0
     admitted: Items[Admission] = ()
     preempted: Items[Preemption] = ()
+    aborted: Items[Sequence] = ()
+    """Ended because memory can never hold them."""
     joined: Items[Sequence] = ()
     """Members of the decode batch from the next step on."""
     left: Items[Sequence] = ()
@@ -129,6 +143,7 @@ class StepPlan:
             (
                 batch,
                 *(",".join(part) for part in (rows, admitted, [p.sequence.id for p in self.preempted], gone)),
+                ",".join(s.id for s in self.aborted),
                 ",".join(s.id for s in self.joined),
                 ",".join(s.id for s in self.left),
                 f"{self.num_running}:{self.num_waiting}:{self.num_free_blocks}:{self.num_cached_blocks}",

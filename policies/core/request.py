@@ -94,6 +94,8 @@ class Request:
     tenant: str | None = None
     session: str | None = None
     deadline_ns: int | None = None
+    ignore_eos: bool = False
+    """It is certain to generate all of `max_tokens`, and the engine is told so."""
 
 
 @dataclass(frozen=True, slots=True)

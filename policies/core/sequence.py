@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from .hash_blocks import Lease
+from .block_runs import Lease
+from .radix_node import RadixNode
 from .records import Blocked, RequestRecord
 from .request import Request
 from .token_stream import TokenStream
@@ -33,6 +34,7 @@ class Sequence:
         "computed",
         "drafts",
         "end",
+        "entry",
         "id",
         "in_batch",
         "in_flight",
@@ -41,10 +43,14 @@ class Sequence:
         "joined",
         "last_token_ns",
         "leases",
+        "node",
         "num_entered",
+        "num_inserted",
+        "num_locked",
         "num_tokens",
         "num_verified",
         "order",
+        "prefill_mark",
         "private",
         "prompt_tokens",
         "record",
@@ -63,6 +69,10 @@ class Sequence:
         self.stream = TokenStream(request.prompt, request.output_content)
         self.order = order
         """How many requests the engine had seen before it: breaks ties of arrival."""
+        self.entry = 0
+        """Its number among all entries into the queue; one that returns enters anew."""
+        self.prefill_mark = 0
+        """Tokens that the engine had prefilled when it entered the queue."""
         self.state = State.WAITING
         self.prompt_tokens = request.prompt.num_tokens
         self.end = self.prompt_tokens + request.max_tokens
@@ -85,6 +95,12 @@ class Sequence:
         self.leases: list[Lease] = []
         self.num_entered = 0
         self.private: list[int] = []
+        self.node: RadixNode | None = None
+        """On a radix tree: where the prefix that it has locked ends."""
+        self.num_locked = 0
+        """On a radix tree: tokens of that prefix."""
+        self.num_inserted = 0
+        """On a radix tree: tokens that it has entered itself."""
         self.in_batch = False
         self.base = 0
         self.joined = 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 from typing import TYPE_CHECKING
 
-from .kv_cache import Eviction
-from .plan import Gap, StepPlan
+from .plan import Eviction, Gap, StepPlan
 
 if TYPE_CHECKING:
     from .engine import EngineCore
@@ -17,6 +17,7 @@ class SteadyDecode:
 
     def __init__(self, core: EngineCore) -> None:
         self._core = core
+        self._on_decode: Callable[[], None] | None = getattr(core.policies.batching, "decoded", None)
 
     def num_steps(self) -> int:
         """How many of the next steps are certain to be of this kind as long as nobody arrives, stops or is aborted.
@@ -42,9 +43,11 @@ class SteadyDecode:
         core = self._core
         core.now_ns = now_ns
         core.num_steps += 1
-        core.builder.hand_out_blocks()
-        core.batch.plan()
         cache = core.kv_cache
+        cache.advance(core.batch, is_ahead=bool(core.in_flight))
+        core.batch.plan()
+        if self._on_decode is not None:
+            self._on_decode()
         if not cache.evictions:
             return ()
         evictions, cache.evictions = cache.evictions, []

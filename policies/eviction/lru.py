@@ -1,74 +1,17 @@
-"""Evict what was freed longest ago."""
+"""Evict what was used longest ago."""
 
 from __future__ import annotations
 
-from ..core.hash_blocks import Run
+from ..core.cache_entry import CacheEntry
 from ..registry import register
 
 
 @register("eviction", "lru")
 class Lru:
-    """Least recently freed first; within one release the deepest block first (vLLM's free queue).
+    """What was used longest ago goes first (vLLM and SGLang by default)."""
 
-    A doubly linked list through the runs: every operation but `choose` takes constant time.
-    """
+    by_release = True
 
-    def __init__(self) -> None:
-        self._oldest: Run | None = None
-        self._newest: Run | None = None
-
-    def freed(self, run: Run) -> None:
-        """Append it."""
-        run.older, run.newer = self._newest, None
-        if self._newest is None:
-            self._oldest = run
-        else:
-            self._newest.newer = run
-        self._newest = run
-
-    def reused(self, run: Run) -> None:
-        """Take it out."""
-        if run.older is None:
-            self._oldest = run.newer
-        else:
-            run.older.newer = run.newer
-        if run.newer is None:
-            self._newest = run.older
-        else:
-            run.newer.older = run.older
-        run.older = run.newer = None
-
-    def split(self, run: Run, front: Run) -> None:
-        """The front goes right behind the rest: deeper blocks go first."""
-        front.older, front.newer = run, run.newer
-        if run.newer is None:
-            self._newest = front
-        else:
-            run.newer.older = front
-        run.newer = front
-
-    def choose(self, num_blocks: int) -> list[tuple[Run, int]]:
-        """From the oldest on."""
-        chosen = []
-        run = self._oldest
-        while num_blocks:
-            assert run is not None, num_blocks
-            count = min(num_blocks, len(run.ids))
-            chosen.append((run, count))
-            num_blocks -= count
-            run = run.newer
-        return chosen
-
-    def evicted(self, run: Run) -> None:
-        """Take it out."""
-        self.reused(run)
-
-    def check_integrity(self, evictable: set[int]) -> None:
-        """Walk the list both ways."""
-        run, older, seen = self._oldest, None, set()
-        while run is not None:
-            assert run.older is older, run.owner
-            seen.add(id(run))
-            older, run = run, run.newer
-        assert older is self._newest, "the list's end is not its newest run"
-        assert seen == evictable, (len(seen), len(evictable))
+    def rank(self, entry: CacheEntry) -> float:
+        """Its last use."""
+        return entry.last_used

@@ -12,6 +12,8 @@ from llmsim.policies.core.config import Policies
 from llmsim.policies.registry import KINDS, PolicyError, create, policies, register
 from llmsim.tests.support.driven_core import VLLM
 
+EVICTIONS = "cost_aware, fifo, filo, length_aware, lfu, lru, mru, priority, random, slru"
+
 
 @pytest.fixture(autouse=True)
 def _known_policies(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +30,7 @@ def _known_policies(monkeypatch: pytest.MonkeyPatch) -> None:
         ("scheduling", {"fcfs", "priority"}),
         ("preemption", {"least_urgent", "newest"}),
         ("chunk_size", {"fixed", "threshold", "unlimited"}),
-        ("eviction", {"lru"}),
+        ("eviction", set(EVICTIONS.split(", "))),
     ],
 )
 def test_every_policy_of_the_house_is_known_in_alphabetical_order(kind: str, names: set[str]) -> None:
@@ -54,10 +56,10 @@ def test_each_specification_becomes_a_policy_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("kind", "spec", "key", "message"),
     [
-        ("eviction", {"name": "lur"}, "name", "'lur' is unknown; choose lru"),
-        ("eviction", {}, "name", "None is unknown; choose lru"),
-        ("eviction", {"name": 3}, "name", "3 is unknown; choose lru"),
-        ("eviction", {"name": ["lru"]}, "name", "['lru'] is unknown; choose lru"),
+        ("eviction", {"name": "lur"}, "name", f"'lur' is unknown; choose {EVICTIONS}"),
+        ("eviction", {}, "name", f"None is unknown; choose {EVICTIONS}"),
+        ("eviction", {"name": 3}, "name", f"3 is unknown; choose {EVICTIONS}"),
+        ("eviction", {"name": ["lru"]}, "name", f"['lru'] is unknown; choose {EVICTIONS}"),
         ("eviction", {"name": "lru", "size": 3}, "size", "lru has no such parameter; it takes no parameters"),
         (
             "chunk_size",

@@ -1,4 +1,4 @@
-"""What the YAML leaves out is what vLLM would choose, and what vLLM refuses is refused."""
+"""Engine and policies of a run agree, whichever of them the YAML says and whichever preset it names."""
 
 from __future__ import annotations
 
@@ -6,98 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from llmsim.scenarios.engine_defaults import ResolvedEngine, resolve, resolve_engine
+from llmsim.scenarios.assembly import assemble
+from llmsim.scenarios.engine_defaults import resolve
 from llmsim.scenarios.errors import ScenarioError
-from llmsim.scenarios.loading import load_scenario
-from llmsim.scenarios.preset_policies import resolve_policies
-from llmsim.scenarios.schema_engine import Engine
+from llmsim.scenarios.loading import load_scenario, resolved, scenario_from
+from llmsim.scenarios.preset_policies import departures, resolve_policies
+from llmsim.scenarios.sglang_defaults import ResolvedSglang
+from llmsim.scenarios.vllm_defaults import ResolvedVllm
 from llmsim.tests.support.scenario_files import write_scenario
 
 GIB = 2**30
-
-
-def on_h100(**keys: object) -> ResolvedEngine:
-    return resolve_engine(Engine.model_validate(keys), "h100-sxm", 79 * GIB, 131_072)
-
-
-@pytest.mark.parametrize(
-    ("gpu", "gib", "tokens", "seqs"),
-    [
-        ("b200", 180, 16384, 1024),
-        ("h200-sxm", 139, 8192, 1024),
-        ("h100-sxm", 79, 8192, 1024),
-        ("a100-80g", 79, 2048, 256),
-        ("rtx-4090", 24, 2048, 256),
-    ],
-)
-def test_step_limits_follow_the_gpus_memory(gpu: str, gib: int, tokens: int, seqs: int) -> None:
-    engine = resolve_engine(Engine(), gpu, gib * GIB, 131_072)
-    assert (engine.max_num_batched_tokens, engine.max_num_seqs) == (tokens, seqs)
-
-
-def test_defaults_are_those_of_vllm() -> None:
-    engine = on_h100()
-    assert engine == ResolvedEngine(
-        preset="vllm@0.33",
-        max_num_batched_tokens=8192,
-        max_num_seqs=1024,
-        max_model_len=131_072,
-        block_size=16,
-        gpu_memory_utilization=0.92,
-        num_gpu_blocks_override=None,
-        dtype="auto",
-        quantization=None,
-        kv_cache_dtype="auto",
-        enable_prefix_caching=True,
-        enable_chunked_prefill=True,
-        async_scheduling=True,
-        scheduler_reserve_full_isl=True,
-        watermark=0.0,
-        long_prefill_token_threshold=0,
-        scheduling_policy="fcfs",
-    )
-
-
-def test_what_is_given_is_kept_even_where_it_is_zero_or_false() -> None:
-    engine = on_h100(enable_prefix_caching=False, async_scheduling=False, watermark=0, preset="vllm@0.33")
-    assert not engine.enable_prefix_caching
-    assert not engine.async_scheduling
-
-
-def test_default_number_of_requests_gives_way_to_a_smaller_step() -> None:
-    assert on_h100(max_num_batched_tokens=512).max_num_seqs == 512
-
-
-def test_default_step_is_no_longer_than_all_requests_together() -> None:
-    assert on_h100(max_num_seqs=1, max_model_len=1000).max_num_batched_tokens == 1000
-
-
-def test_default_step_holds_a_whole_prompt_without_chunked_prefill() -> None:
-    assert on_h100(enable_chunked_prefill=False).max_num_batched_tokens == 131_072
-
-
-@pytest.mark.parametrize(
-    ("keys", "says"),
-    [
-        (
-            {"max_num_batched_tokens": 32, "max_num_seqs": 64},
-            "engine.max_num_batched_tokens: 32 is out of range: must be at least max_num_seqs, 64",
-        ),
-        (
-            {"max_model_len": 131_073},
-            "engine.max_model_len: 131073 is out of range: the model reaches 131072",
-        ),
-        (
-            {"enable_chunked_prefill": False, "max_num_batched_tokens": 8192},
-            "engine.max_num_batched_tokens: 8192 is out of range: "
-            "without chunked prefill at least max_model_len, 131072",
-        ),
-    ],
-)
-def test_what_vllm_refuses_is_an_error(keys: dict[str, object], says: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        on_h100(**keys)
-    assert str(caught.value) == says
+SGLANG = "engine.preset=sglang"
 
 
 def test_chunk_above_the_steps_tokens_is_an_error_that_names_the_file(tmp_path: Path) -> None:
@@ -131,7 +50,9 @@ def test_priority_brings_its_own_victim(tmp_path: Path, override: str) -> None:
     assert policies["scheduling"] == {"name": "priority"}
     assert policies["preemption"] == {"name": "least_urgent"}
     scenario = load_scenario(write_scenario(tmp_path), [override])
-    assert resolve(scenario, 79 * GIB, 131_072).scheduling_policy == "priority"
+    engine = resolve(scenario, 79 * GIB, 131_072)
+    assert isinstance(engine, ResolvedVllm)
+    assert engine.scheduling_policy == "priority"
 
 
 def test_a_victim_that_is_given_is_kept_under_priority(tmp_path: Path) -> None:
@@ -165,3 +86,86 @@ def test_engine_key_and_policy_that_differ_are_an_error(tmp_path: Path, override
 def test_engine_key_and_policy_may_say_the_same(tmp_path: Path) -> None:
     overrides = ("engine.scheduling_policy=priority", "policies.scheduling.name=priority")
     assert policies_with(tmp_path, *overrides)["scheduling"] == {"name": "priority"}
+
+
+def test_preset_of_sglang_fills_in_all_kinds_of_policy(tmp_path: Path) -> None:
+    assert policies_with(tmp_path, SGLANG) == {
+        "scheduling": {"name": "fcfs"},
+        "chunk_size": {"name": "unlimited"},
+        "eviction": {"name": "lru"},
+        "preemption": {"name": "fewest_outputs"},
+        "batching": {"name": "prefill_first"},
+    }
+
+
+def test_policies_that_sglangs_keys_name_are_no_departure_from_it(tmp_path: Path) -> None:
+    keys = [SGLANG, "engine.schedule_policy=lpm", "engine.radix_eviction_policy=lfu"]
+    scenario = load_scenario(write_scenario(tmp_path), keys)
+    policies = resolve_policies(scenario)
+    assert (policies["scheduling"], policies["eviction"]) == ({"name": "lpm"}, {"name": "lfu"})
+    assert departures(scenario) == {}
+    other = load_scenario(write_scenario(tmp_path), [SGLANG, "policies.batching.name=unified"])
+    assert departures(other) == {"batching": {"name": "unified"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "key", "asked"),
+    [("scheduling", "fcfs", "schedule_policy", "lpm"), ("eviction", "lru", "radix_eviction_policy", "mru")],
+)
+def test_a_policy_and_sglangs_key_that_differ_are_an_error(
+    tmp_path: Path, kind: str, name: str, key: str, asked: str
+) -> None:
+    keys = [SGLANG, f"engine.{key}={asked}", f"policies.{kind}.name={name}"]
+    with pytest.raises(ScenarioError, match=f"'{name}' differs from engine.{key} '{asked}'; give one of them"):
+        load_scenario(write_scenario(tmp_path), keys)
+
+
+def test_a_policy_sets_sglangs_key(tmp_path: Path) -> None:
+    scenario = load_scenario(write_scenario(tmp_path), [SGLANG, "policies.scheduling.name=priority"])
+    engine = resolve(scenario, 79 * GIB, 131_072)
+    assert isinstance(engine, ResolvedSglang)
+    assert engine.schedule_policy == "fcfs"  # SGLang has no such name: priority scheduling is a switch
+
+
+def test_resolved_sglang_means_the_same_when_loaded_again(tmp_path: Path) -> None:
+    keys = [SGLANG, "engine.schedule_policy=hrrn", "engine.chunked_prefill_size=-1", "hardware.tensor_parallel=4"]
+    scenario = load_scenario(write_scenario(tmp_path), keys)
+    engine = resolve(scenario, 79 * GIB, 131_072)
+    whole = resolved(scenario, engine)
+    assert whole.pop("policies")["scheduling"] == {"name": "hrrn"}
+    whole["engine"]["schedule_policy"] = "hrrn"
+    assert resolve(scenario_from(whole), 16 * GIB, 131_072) == engine  # another GPU's defaults no longer matter
+
+
+def test_an_order_that_sglang_refuses_is_an_error(tmp_path: Path) -> None:
+    path = write_scenario(tmp_path)
+    keys = [SGLANG, "engine.enable_priority_scheduling=true"]
+    resolve(load_scenario(path, [*keys, "engine.schedule_policy=lof"]), 79 * GIB, 131_072)
+    with pytest.raises(ScenarioError, match=r"enable_priority_scheduling: true goes with .* not 'lpm'"):
+        resolve(load_scenario(path, [*keys, "engine.schedule_policy=lpm"]), 79 * GIB, 131_072)
+    keys = [SGLANG, "engine.disable_radix_cache=true", "engine.schedule_policy=shortest-prefill-first"]
+    with pytest.raises(ScenarioError, match=r"disable_radix_cache: true does not go with"):
+        resolve(load_scenario(path, keys), 79 * GIB, 131_072)
+
+
+def test_a_chunk_above_sglangs_is_an_error(tmp_path: Path) -> None:
+    chunk = "policies.chunk_size={name: fixed, tokens: 8193}"
+    path = write_scenario(tmp_path)
+    with pytest.raises(ScenarioError, match=r"8193 is out of range: at most engine\.chunked_prefill_size, 8192"):
+        resolve(load_scenario(path, [SGLANG, chunk]), 79 * GIB, 131_072)
+    with pytest.raises(ScenarioError, match=r"'fixed' cuts prompts, which engine\.chunked_prefill_size: -1 forbids"):
+        resolve(load_scenario(path, [SGLANG, chunk, "engine.chunked_prefill_size=-1"]), 79 * GIB, 131_072)
+
+
+def test_sglang_is_put_together(tmp_path: Path) -> None:
+    path = write_scenario(tmp_path)
+    with pytest.raises(ScenarioError, match="the model reaches"):
+        assemble(load_scenario(path, [SGLANG, "engine.context_length=9999999"]))
+    with pytest.raises(ScenarioError, match=r"batching\.name: 'unified' does not go with the sglang preset"):
+        assemble(load_scenario(path, [SGLANG, "policies.batching.name=unified"]))
+    assembly = assemble(load_scenario(path, [SGLANG, "engine.page_size=16", "engine.schedule_policy=lpm"]))
+    assert assembly.config.prefix_index == "radix_tree"
+    assert assembly.config.depth == 2
+    assert assembly.config.num_blocks == assembly.budget.num_blocks + 1
+    assert assembly.policies["scheduling"] == {"name": "lpm"}
+    assert assembly.policies["batching"]["max_prefill_tokens"] == 16384

@@ -13,6 +13,9 @@ from llmsim.scenarios.engine_defaults import resolve
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario, resolved, scenario_from
 from llmsim.scenarios.schema import json_schema
+from llmsim.scenarios.schema_engine import presets
+from llmsim.scenarios.schema_sglang import SglangEngine
+from llmsim.scenarios.schema_vllm import VllmEngine
 from llmsim.scenarios.schema_workload import workload_types
 from llmsim.tests.support.scenario_files import MINIMAL, write_scenario
 
@@ -75,7 +78,12 @@ def test_there_are_shipped_scenarios() -> None:
             "engine.enable_prefix_caching=off",
             "engine.enable_prefix_caching: must be true or false, not 'off'",
         ),
-        ("engine.preset=sglang", "engine.preset: 'sglang' is unknown; choose vllm, vllm@0.33"),
+        (
+            "engine.preset=sglan",
+            "engine.preset: 'sglan' is unknown; did you mean 'sglang'? choose sglang, sglang@0.5.23, vllm, vllm@0.33",
+        ),
+        ("engine.preset=[3]", f"engine.preset: [3] is unknown; choose {', '.join(presets())}"),
+        ("engine.preset=", f"engine.preset: null (nothing) is unknown; choose {', '.join(presets())}"),
         ("engine=", "engine: must be a mapping of keys, not null (nothing)"),
         ("hardware={}", "hardware.gpu: is required"),
         ("hardware.tensor_parallel=0", "hardware.tensor_parallel: 0 is out of range: must be at least 1"),
@@ -92,7 +100,11 @@ def test_there_are_shipped_scenarios() -> None:
         ("frontend.network_s=-1", "frontend.network_s: -1 is out of range: must be at least 0.0"),
         ("policies.eviction=lru", "policies.eviction: must be a mapping of keys, not 'lru'"),
         ("policies.eviction={}", "policies.eviction.name: is required"),
-        ("policies.eviction={name: lur}", "policies.eviction.name: 'lur' is unknown; choose lru"),
+        (
+            "policies.eviction={name: lur}",
+            "policies.eviction.name: 'lur' is unknown; choose "
+            "cost_aware, fifo, filo, length_aware, lfu, lru, mru, priority, random, slru",
+        ),
         ("policies.chunk_size={name: fixed}", "policies.chunk_size.tokens: is missing; fixed needs it"),
         (
             "policies.chunk_size={name: fixed, tokens: .nan}",
@@ -164,8 +176,39 @@ def test_unknown_key_names_the_choices_and_the_likely_one(tmp_path: Path, overri
 def test_key_of_the_other_engine_names_its_twin(tmp_path: Path) -> None:
     says = "engine.chunked_prefill_size: is a key of SGLang; the vllm preset calls it max_num_batched_tokens"
     assert complaint(tmp_path, "engine.chunked_prefill_size=512") == says
-    for key in ("mem_fraction_static", "schedule_policy", "page_size"):
-        assert "is a key of SGLang; the vllm preset calls it " in complaint(tmp_path, f"engine.{key}=1")
+    for key in SglangEngine.model_fields.keys() - VllmEngine.model_fields.keys():
+        assert complaint(tmp_path, f"engine.{key}=1").startswith(f"engine.{key}: is a key of SGLang; ")
+
+
+def test_key_of_vllm_names_its_twin_in_sglang(tmp_path: Path) -> None:
+    says = "engine.max_num_seqs: is a key of vLLM; the sglang preset calls it max_running_requests"
+    assert complaint(tmp_path, "engine.preset=sglang", "engine.max_num_seqs=512") == says
+    for key in VllmEngine.model_fields.keys() - SglangEngine.model_fields.keys():
+        text = complaint(tmp_path, "engine.preset=sglang@0.5.23", f"engine.{key}=1")
+        assert text.startswith(f"engine.{key}: is a key of vLLM; ")
+
+
+@pytest.mark.parametrize(
+    ("override", "says"),
+    [
+        ("chunked_prefill_size=0", "0 is out of range: must be at least 1, or -1 for prompts as a whole"),
+        ("chunked_prefill_size=-2", "-2 is out of range: must be at least -1"),
+        ("mem_fraction_static=0", "0 is out of range: must be above 0.0"),
+        ("page_size=0", "0 is out of range: must be at least 1"),
+        ("schedule_conservativeness=-1", "-1 is out of range: must be at least 0.0"),
+        (
+            "schedule_policy=lmp",
+            "'lmp' is unknown; did you mean 'lpm'? choose dfs-weight, fcfs, hrrn, lof, lpm, random, "
+            "shortest-prefill-first",
+        ),
+        ("radix_eviction_policy=arc", "'arc' is unknown; choose fifo, filo, lfu, lru, mru, priority, slru"),
+        ("disable_radix_cache=1", "must be true or false, not 1"),
+        ("kv_cache_dtype=fp8", "'fp8' is unknown; "),
+    ],
+)
+def test_bad_value_of_sglang_is_one_line_too(tmp_path: Path, override: str, says: str) -> None:
+    text = complaint(tmp_path, "engine.preset=sglang", f"engine.{override}")
+    assert text.startswith(f"engine.{override.partition('=')[0]}: {says}")
 
 
 @pytest.mark.parametrize("override", ["nonsense", "=3", "a..b=3", ".a=1"])
@@ -225,6 +268,7 @@ def test_json_schema_describes_every_section_and_forbids_unknown_keys() -> None:
     schema = json_schema()
     assert set(schema["required"]) == {"name", "model", "hardware", "workload"}
     assert schema["additionalProperties"] is False
-    assert schema["$defs"]["Engine"]["additionalProperties"] is False
+    assert schema["$defs"]["VllmEngine"]["additionalProperties"] is False
+    assert schema["$defs"]["SglangEngine"]["additionalProperties"] is False
     assert schema["$defs"]["PolicySpec"]["additionalProperties"] is True
     json.dumps(schema)

@@ -114,6 +114,16 @@ def test_sweeps_can_be_warm(tmp_path: Path) -> None:
     assert frame["cached_blocks_at_start"].tolist() == [0, llmsim.run(path, WARM).summary["cached_blocks_at_start"]]
 
 
+def test_a_radix_tree_is_taken_over_too(tmp_path: Path) -> None:
+    sglang = {"engine": {"preset": "sglang", "max_total_tokens": 6400}, "policies": {}}
+    path = write_scenario(tmp_path, BUSY)
+    cold, warm = (llmsim.run(path, {**sglang, "run.cache": cache}).summary for cache in ("cold", "warm"))
+    assert warm["prefix_hit_rate"] > cold["prefix_hit_rate"]
+    assert warm["cached_blocks_at_start"] > 0
+    with pytest.raises(ScenarioError, match=r"engine\.disable_radix_cache: true"):
+        llmsim.run(path, {**sglang, "engine.disable_radix_cache": True, **WARM})
+
+
 def test_warm_without_a_prefix_cache_names_both_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_scenario(tmp_path, BUSY)
     sets = ["--set", "run.cache=warm", "--set", "engine.enable_prefix_caching=false"]

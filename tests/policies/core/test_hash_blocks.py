@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from llmsim.policies.core.block_pool import BlockPool
-from llmsim.policies.core.hash_blocks import Evicted, HashBlocks, Lease
+from llmsim.policies.core.block_runs import Lease
+from llmsim.policies.core.hash_blocks import Evicted, HashBlocks
 from llmsim.policies.core.request import Prompt
 from llmsim.policies.core.token_stream import TokenStream
 from llmsim.policies.eviction.lru import Lru

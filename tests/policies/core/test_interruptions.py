@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from llmsim.policies.core.request import Prompt, Request
-from llmsim.scenarios.decisions import vllm_core
+from llmsim.scenarios.vllm_decisions import vllm_core
 from llmsim.tests.support.cases import random_case
 from llmsim.tests.support.driven_core import DrivenCore
 from llmsim.tests.support.interrupted import InterruptedScheduler

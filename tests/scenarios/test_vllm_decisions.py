@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from llmsim.policies.core.request import Prompt
-from llmsim.scenarios.decisions import VllmDecisions
 from llmsim.scenarios.log_comparison import first_difference
+from llmsim.scenarios.vllm_decisions import VllmDecisions
 from llmsim.tests.support.cases import random_case
 from llmsim.tests.support.golden import golden_case, golden_names
 from llmsim.tests.support.plain_vllm import decision_log
+from llmsim.tests.support.token_spans import UNIQUE_FROM, span_of_token
 
 SEEDS_A_TEST = 100
-UNIQUE_FROM = 1_000_000
 
 
 def checked(decisions: VllmDecisions, every: int) -> Iterator[dict[str, Any]]:
@@ -50,14 +50,6 @@ class SpanDecisions(VllmDecisions):
     def _content(self, request: Mapping[str, Any]) -> tuple[Prompt, int]:
         index = next(i for i, r in enumerate(self.case["requests"]) if r["id"] == request["id"])
         return Prompt(span_of_token(token) for token in request["prompt_token_ids"]), UNIQUE_FROM + index
-
-
-def span_of_token(token: int) -> tuple[int, int, int]:
-    """A token as a span: of an output's content where it is one's, else of a content that holds it alone."""
-    if token >= UNIQUE_FROM:
-        output, position = divmod(token - UNIQUE_FROM, 100_000)
-        return UNIQUE_FROM + output, position, 1
-    return token, 0, 1
 
 
 @pytest.mark.parametrize("first", range(10_000, 10_600, SEEDS_A_TEST))

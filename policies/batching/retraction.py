@@ -1,0 +1,44 @@
+"""SGLang's way out when memory is short in decode: some requests go back to the queue until the others fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.builder import StepBuilder
+from ..core.sequence import Sequence
+from .new_token_ratio import RETRACT_STEPS
+
+if TYPE_CHECKING:
+    from .prefill_first import PrefillFirst
+
+
+def make_room_for_decodes(step: StepBuilder, policy: PrefillFirst) -> bool:
+    """Retract until those that stay can decode; True if any do. The last one is aborted where it does not fit."""
+    step.dissolve()
+    order = getattr(step.core.policies.preemption, "order", None)
+    running = policy.running(step)
+    if order is not None:
+        running = order(running)
+        step.core.put_last(running)
+    while not _fits(step, running) and len(running) > 1:
+        victim = step.core.policies.preemption.victim(running)
+        running.remove(victim)
+        retract(step, victim, len(running))
+    if len(running) == 1 and not _fits(step, running):
+        step.abort(running.pop())
+    policy.ratio.after_retraction((s.num_tokens - s.prompt_tokens, s.end - s.prompt_tokens) for s in running)
+    return bool(running)
+
+
+def retract(step: StepBuilder, victim: Sequence, num_others: int) -> None:
+    """Send a running sequence back; what it held stays in the tree, unlocked, until it is evicted."""
+    step.preempt(victim, None)
+    step.make_room(num_others * RETRACT_STEPS)
+
+
+def _fits(step: StepBuilder, running: list[Sequence]) -> bool:
+    """Whether each of `running` can have a further token."""
+    cache = step.core.kv_cache
+    needed = sum(cache.num_blocks_short(sequence, sequence.computed + 1) for sequence in running)
+    step.make_room(needed * cache.block_size)
+    return needed <= cache.pool.num_free

@@ -1,0 +1,91 @@
+"""What the core asks of KV memory, whichever prefix index stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from ..protocols import EvictionPolicy
+from .config import EngineConfig
+from .decode_batch import DecodeBatch
+from .kv_cache import KVCache
+from .plan import Eviction
+from .radix_cache import RadixCache
+from .sequence import Sequence
+
+
+class AnyMatch(Protocol):
+    """A cached prefix."""
+
+    @property
+    def num_blocks(self) -> int:
+        """Whole blocks of it."""
+        ...
+
+    @property
+    def num_idle(self) -> int:
+        """Of these, blocks that nobody uses: free until they are acquired."""
+        ...
+
+
+class CountsFree(Protocol):
+    """The memory itself."""
+
+    num_evicted: int
+
+    @property
+    def num_free(self) -> int:
+        """Blocks that can be handed out."""
+        ...
+
+
+class CountsEvictable(Protocol):
+    """What is cached."""
+
+    @property
+    def num_evictable(self) -> int:
+        """Cached blocks that nobody uses."""
+        ...
+
+
+class KVMemory(Protocol):
+    """Blocks of running sequences and the prefix index: `KVCache` on hashed blocks, `RadixCache` on a radix tree.
+
+    The methods' meaning stands with these two.
+    """
+
+    # ruff: noqa: D102
+    block_size: int
+    caching: bool
+    evictions: list[Eviction]
+
+    @property
+    def pool(self) -> CountsFree: ...
+    @property
+    def index(self) -> CountsEvictable: ...
+
+    def match(self, sequence: Sequence) -> Any: ...
+    def match_known(self, sequence: Sequence) -> int: ...
+    def peek(self, sequence: Sequence) -> int: ...
+    def num_blocks_short(self, sequence: Sequence, num_tokens: int) -> int: ...
+    def num_held(self, sequence: Sequence) -> int: ...
+    def acquire(self, sequence: Sequence, match: Any) -> None: ...
+    def extend(self, sequence: Sequence, num_tokens: int, num_known: int, reason: str) -> None: ...
+    def make_room(self, num_tokens: int, by: str | None, reason: str) -> None: ...
+    def advance(self, batch: DecodeBatch, *, is_ahead: bool) -> None: ...
+    def cross(self, sequence: Sequence, batch: DecodeBatch) -> None: ...
+    def fill(self, sequence: Sequence, num_tokens: int) -> None: ...
+    def prefilled(self, sequence: Sequence, num_tokens: int) -> None: ...
+    def delivered(self, sequence: Sequence, *, is_late: bool) -> None: ...
+    def finish(self, sequence: Sequence) -> None: ...
+    def release(self, sequence: Sequence) -> None: ...
+    def check_integrity(self, sequences: Iterable[Sequence], batch: DecodeBatch) -> None: ...
+
+
+def kv_memory_of(config: EngineConfig, eviction: EvictionPolicy) -> KVMemory:
+    """The KV memory that an engine's configuration asks for."""
+    caching = config.enable_prefix_caching
+    if config.prefix_index == "radix_tree":
+        generous = config.asks_generously
+        return RadixCache(config.num_blocks, config.block_size, eviction, caching=caching, asks_generously=generous)
+    return KVCache(config.num_blocks, config.block_size, eviction, caching=caching)

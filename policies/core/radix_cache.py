@@ -1,0 +1,212 @@
+"""The KV cache over a radix tree as sequences see it: what SGLang allocates, inserts and gives back, and when.
+
+A sequence holds a lock on the tree's nodes down to `node` (its first `num_locked` tokens) and pages of its own behind
+them. Memory is counted in pages: `ceil(computed / page)` of them are the sequence's or the tree's.
+
+    prefill ends                  its computed tokens, floored to a page, enter the tree; the lock moves to their end
+    a middle chunk                likewise, at the start of the next round
+    decode                        nothing, until the request ends
+    the request ends              prompt and outputs but the last enter, then the lock goes
+    the request is retracted      what it had not entered is lost; the rest stays, unlocked
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..protocols import EvictionPolicy
+from .decode_batch import DecodeBatch
+from .page_pool import PagePool
+from .plan import Eviction
+from .radix_node import RadixNode
+from .radix_tree import Inserted, RadixTree
+from .radix_tree import Match as TreeMatch
+from .sequence import Sequence
+
+
+class RadixMatch(NamedTuple):
+    """A cached prefix, in the words of the step builder."""
+
+    found: TreeMatch | None
+    num_blocks: int
+
+    num_idle: int = 0
+    """A lock is taken before memory is counted, so none of them has to be."""
+
+
+NOTHING = RadixMatch(None, 0)
+
+
+class RadixCache:
+    """Page pool and radix tree behind one door."""
+
+    def __init__(
+        self,
+        num_blocks: int,
+        page_size: int,
+        eviction: EvictionPolicy,
+        *,
+        caching: bool,
+        asks_generously: bool,
+        classic: bool = False,
+    ) -> None:
+        self.block_size = page_size
+        self.caching = caching
+        self.eviction = eviction
+        self.tree = RadixTree(page_size, eviction, classic=classic)
+        self.pool = self.index = PagePool(num_blocks - 1, page_size, self.tree)
+        self.evictions: list[Eviction] = []
+        """Since the list was last emptied; the core empties it once a step."""
+        self.num_lookups = 0
+        """Matches made for the order of the queue so far."""
+        self._asks_generously = asks_generously and page_size > 1
+
+    # Look-ups
+
+    def match(self, sequence: Sequence) -> RadixMatch:
+        """The cached prefix of what the sequence must compute; a match refreshes the nodes on its path."""
+        if not self.caching:
+            return NOTHING
+        found = self.tree.match(sequence.stream, sequence.num_tokens - 1)
+        return RadixMatch(found, found.num_tokens // self.block_size)
+
+    def find(self, sequence: Sequence) -> TreeMatch:
+        """The cached prefix of all known tokens, for an order of the queue; refreshes like any match."""
+        self.num_lookups += 1
+        return self.tree.match(sequence.stream, sequence.num_tokens)
+
+    def match_known(self, sequence: Sequence) -> int:
+        """Its tokens."""
+        return self.find(sequence).num_tokens if self.caching else 0
+
+    def peek(self, sequence: Sequence) -> int:
+        """Tokens that a match would find; nothing changes."""
+        return self.tree.peek(sequence.stream, sequence.num_tokens - 1) if self.caching else 0
+
+    # Memory of running sequences
+
+    def num_blocks_short(self, sequence: Sequence, num_tokens: int) -> int:
+        """Pages that the sequence lacks to hold `num_tokens` tokens."""
+        return -(-num_tokens // self.block_size) + -sequence.computed // self.block_size
+
+    def num_held(self, sequence: Sequence) -> int:
+        """Pages that the sequence uses, those of its locked prefix included."""
+        return -(-sequence.computed // self.block_size)
+
+    def acquire(self, sequence: Sequence, match: RadixMatch) -> None:
+        """Lock the matched prefix for a sequence that holds nothing."""
+        assert sequence.node is None, sequence
+        if match.found is not None:
+            sequence.node, sequence.num_locked = match.found
+            self.tree.lock(match.found.node)
+
+    def let_go(self, sequence: Sequence) -> None:
+        """Undo `acquire`."""
+        if sequence.node is not None:
+            self.tree.unlock(sequence.node)
+        sequence.node, sequence.num_locked, sequence.num_inserted = None, 0, 0
+
+    def extend(self, sequence: Sequence, num_tokens: int, num_known: int, reason: str) -> None:
+        """Give the sequence pages for `num_tokens` tokens. The caller has made sure that enough are free."""
+        short = self.num_blocks_short(sequence, num_tokens)
+        if short > 0:
+            self.take(short, sequence.id, reason)
+
+    def take(self, num_blocks: int, by: str | None, reason: str) -> None:
+        """Pages for `by`, evicting what is missing; who was evicted is noted in `evictions`."""
+        self.make_room(num_blocks * self.block_size, by, reason)
+        self.pool.num_blank -= num_blocks
+        assert self.pool.num_blank >= 0, num_blocks
+
+    def make_room(self, num_tokens: int, by: str | None, reason: str) -> None:
+        """Evict until so many tokens are blank, or nothing is left to evict."""
+        short = num_tokens - self.pool.num_blank * self.block_size
+        if short > 0 and self.tree.num_evictable:
+
+            def note(node: RadixNode) -> None:
+                owner = node.owner
+                assert owner is not None, "the root is never evicted"
+                self.evictions.append(Eviction(owner, by, node.num_tokens // self.block_size, reason))
+
+            num_pages = self.tree.evict(short, note) // self.block_size
+            self.pool.num_blank += num_pages
+            self.pool.num_evicted += num_pages
+
+    def prepare_prefill(self, num_tokens: int, num_rows: int) -> None:
+        """Make room for a prefill as the engine does: with pages of several tokens it asks for one more a row."""
+        if self._asks_generously:
+            self.make_room(num_tokens + num_rows * self.block_size, None, "prefill")
+
+    def advance(self, batch: DecodeBatch, *, is_ahead: bool) -> None:
+        """Give the decode batch the pages of its next step. Enough are free."""
+        if self._asks_generously:
+            self.make_room(batch.size * self.block_size, None, "decode")
+        if num_crossing := batch.num_crossing():
+            self.take(num_crossing, None, "decode")
+
+    def cross(self, sequence: Sequence, batch: DecodeBatch) -> None:
+        """Give one member of the decode batch at a page boundary a page."""
+        self.take(1, sequence.id, "decode")
+
+    def fill(self, sequence: Sequence, num_tokens: int) -> None:
+        """A member's page is full: nothing to do before it ends."""
+
+    # What enters the tree
+
+    def enter(self, sequence: Sequence, num_tokens: int) -> None:
+        """Insert a running sequence's first tokens; its lock moves to their end, duplicates become blank."""
+        if not self.caching:
+            return
+        end = num_tokens - num_tokens % self.block_size
+        before, self_locked = sequence.node, sequence.num_locked
+        inserted = self._insert(sequence, end)
+        self.pool.num_blank += (inserted.num_matched - self_locked) // self.block_size
+        self.tree.lock(inserted.node)
+        if before is not None:
+            self.tree.unlock(before)
+        sequence.node, sequence.num_locked, sequence.num_inserted = inserted.node, end, end
+
+    def prefilled(self, sequence: Sequence, num_tokens: int) -> None:
+        """The step that ended the sequence's prefill was committed."""
+        self.enter(sequence, num_tokens)
+
+    def delivered(self, sequence: Sequence, *, is_late: bool) -> None:
+        """An output token was delivered: nothing enters before the end."""
+
+    def finish(self, sequence: Sequence) -> None:
+        """The sequence ended: what is known of its KV enters the tree, all else is given back."""
+        num_held = self.num_held(sequence)
+        if not self.caching:
+            self.pool.num_blank += num_held
+            return
+        known = min(sequence.computed, sequence.num_tokens - 1)
+        end = known - known % self.block_size
+        num_matched = self._insert(sequence, end).num_matched if end else 0
+        self.pool.num_blank += num_held + (num_matched - sequence.num_locked - end) // self.block_size
+        self.let_go(sequence)
+
+    def release(self, sequence: Sequence) -> None:
+        """Take everything back from a sequence that gives way: its outputs do not enter the tree."""
+        self.pool.num_blank += self.num_held(sequence) - sequence.num_locked // self.block_size
+        self.let_go(sequence)
+
+    def _insert(self, sequence: Sequence, end: int) -> Inserted:
+        """Insert the first `end` tokens, and behind outputs the prompt once more, which makes a boundary there."""
+        prompt = sequence.prompt_tokens - sequence.prompt_tokens % self.block_size
+        importance = -sequence.request.priority
+        inserted = self.tree.insert(
+            sequence.stream, end, owner=sequence.id, priority=importance, already_inserted=sequence.num_inserted
+        )
+        if end > prompt:
+            self.tree.insert(sequence.stream, prompt, owner=sequence.id, priority=importance + 1, counts_hits=False)
+        return inserted
+
+    def check_integrity(self, sequences: Iterable[Sequence], batch: DecodeBatch) -> None:
+        """Assert that pages are conserved and that the tree is whole."""
+        own = 0
+        for sequence in sequences:
+            computed = batch.computed(sequence) if sequence.in_batch else sequence.computed
+            own += -(-computed // self.block_size) - sequence.num_locked // self.block_size
+        self.tree.check_integrity()
+        self.pool.check_integrity(own)
