@@ -59,7 +59,11 @@ def describe(assembly: Assembly) -> dict[str, Any]:
         "preset": assembly.engine.preset,
         "answers": {key: {"question": QUESTIONS[key], "sentences": list(_ANSWERS[key](assembly))} for key in QUESTIONS},
         "policies": {
-            kind: {"spec": spec, "says": policy_words(kind, spec), "is_the_presets_own": kind not in own}
+            kind: {
+                "spec": spec,
+                "says": policy_words(kind, spec, assembly.folders),
+                "is_the_presets_own": kind not in own,
+            }
             for kind, spec in assembly.policies.items()
         },
         "memory": assembly.memory(),
@@ -88,7 +92,7 @@ def _says(assembly: Assembly, kind: str) -> str:
     """A policy's sentence under its name, marked where the preset would do something else."""
     spec = assembly.policies[kind]
     other = "" if kind not in departures(assembly.scenario) else f", not what {assembly.engine.preset} does"
-    return f"{kind} {policy_name(spec)}{other}: {policy_words(kind, spec)}"
+    return f"{kind} {policy_name(spec)}{other}: {policy_words(kind, spec, assembly.folders)}"
 
 
 def _batch(assembly: Assembly) -> Iterator[str]:

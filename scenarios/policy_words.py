@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping
 
 from ..policies import registry
+from ..policies.finding import HERE, Folders
 
 
-def policy_words(kind: str, spec: Mapping[str, object]) -> str:
+def policy_words(kind: str, spec: Mapping[str, object], folders: Folders = HERE) -> str:
     """What the policy of a specification says of itself; `parameter` in it becomes the parameter's value."""
-    policy = registry.policies(kind)[str(spec["name"])]
+    policy = registry.find(kind, spec["name"], folders)
     values = {name: spec.get(name, parameter.default) for name, parameter in registry.parameters(policy).items()}
     paragraph = (inspect.getdoc(policy) or "").split("\n\n")[0].replace("\n", " ")
     return re.sub(r"`(\w+)`", lambda found: _value(found[1], values), paragraph)

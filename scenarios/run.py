@@ -20,6 +20,8 @@ from ..sim.recorder import Recorder
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
+from .policy_files import source_digests
+from .policy_watch import Watchdog, blamed
 from .preset_policies import departures
 from .results import ResultFolder
 from .warm_cache import check_journal, warm_up
@@ -66,8 +68,8 @@ def simulate(
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
     num_cached = 0
+    core = assembly.core(None if log is None else log.hear(assembly.cost_model()))
     try:
-        core = assembly.core()
         if assembly.scenario.run.cache == "warm":
             num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
@@ -80,7 +82,8 @@ def simulate(
             journal=log,
             on_progress=on_progress,
         )
-        driver.run()
+        with Watchdog(core):
+            driver.run()
         recorder.close()
         if log is not None:
             log.close()
@@ -91,6 +94,8 @@ def simulate(
                 log.close()
         if isinstance(error, StallError):
             raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
+        if wrong := blamed(error, core, assembly.scenario.source):
+            raise wrong from (error.__cause__ or error)
         raise
     return summarize(recorder, facts(assembly, num_cached))
 
@@ -133,4 +138,5 @@ def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
 
 
 def _open_journal(folder: Path, assembly: Assembly) -> JournalWriter:
-    return JournalWriter(folder / JOURNAL, assembly.config, assembly.policies, __version__)
+    sources = source_digests(assembly.policies, assembly.folders)
+    return JournalWriter(folder / JOURNAL, assembly.config, assembly.policies, __version__, sources)

@@ -18,6 +18,7 @@ from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
 from .delivery import Delivery
 from .kv_memory import kv_memory_of
+from .outlook import Outlook
 from .plan import Row, StepEvents, StepPlan, StepResult
 from .radix_cache import RadixCache
 from .radix_node import RadixNode
@@ -63,6 +64,7 @@ class EngineCore:
         self._left: list[Sequence] = []
         self.builder = StepBuilder(self)
         self.steady = SteadyDecode(self)
+        self.outlook = Outlook(self)
         self._delivery = Delivery(self)
         self._waits = WaitClock()
 
@@ -82,6 +84,11 @@ class EngineCore:
     def num_free_blocks(self) -> int:
         """Blocks that can be handed out."""
         return self.kv_cache.pool.num_free
+
+    def num_outputs(self, sequence: Sequence) -> int:
+        """Output tokens of a sequence that are delivered."""
+        known = self.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
+        return known - sequence.prompt_tokens
 
     def peek_prefix(self, sequence: Sequence) -> int:
         """Tokens of a waiting sequence that the prefix index holds."""

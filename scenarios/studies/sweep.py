@@ -21,6 +21,7 @@ from ...sim.recorder import Recorder
 from ..assembly import Assembly, assemble
 from ..loading import overridden
 from ..overrides import Overrides, apply_overrides
+from ..policy_files import source_digests
 from ..run import settled, simulate
 from ..traffic_files import digest, traffic_files
 from ..workloads.building import build_workload
@@ -119,7 +120,9 @@ def check_traffic(assemblies: Sequence[Assembly], warn: Callable[[str], None]) -
 
 
 def _digest(assembly: Assembly, digests: dict[str, str]) -> str:
-    """Names a point by all that its figures depend on: the scenario, model, GPU, files of its traffic and version."""
+    """Names a point by all that its figures depend on: the scenario, model, GPU, files read, version."""
     files = {given: digests[given] for given in traffic_files(assembly.scenario)}
     whole = [__version__, assembly.resolved(), repr(assembly.model), repr(assembly.gpu), files]
+    if sources := source_digests(assembly.policies, assembly.folders):
+        whole.append(sources)
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:24]
