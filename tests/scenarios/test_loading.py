@@ -94,7 +94,7 @@ def test_there_are_shipped_scenarios() -> None:
             "name: 'a/b' must be letters, digits, '.', '_' and '-', and begin with a letter or digit",
         ),
         ("run.seed=-1", "run.seed: -1 is out of range: must be at least 0"),
-        ("run.cache=warm", "run.cache: 'warm' is unknown; choose cold"),
+        ("run.cache=hot", "run.cache: 'hot' is unknown; choose cold, warm"),
         ("run.warmup_s=.inf", "run.warmup_s: must be a finite number, not inf"),
         ("slo.ttft_s=0", "slo.ttft_s: 0 is out of range: must be above 0.0"),
         ("frontend.network_s=-1", "frontend.network_s: -1 is out of range: must be at least 0.0"),
