@@ -41,6 +41,7 @@ def sglang_config(engine: ResolvedSglang, budget: MemoryBudget, prefix_index: Pr
         enable_chunked_prefill=engine.chunk_tokens is not None,
         prefix_index=prefix_index,
         asks_generously=True,
+        keeps_urgent=not engine.schedule_low_priority_values_first,
     )
 
 

@@ -38,6 +38,9 @@ class EngineConfig:
     """Refuse a request whose prompt and output exceed the KV memory."""
     asks_generously: bool = False
     """On a radix tree with pages of several tokens: evict for a page more a row than is needed, as SGLang does."""
+    keeps_urgent: bool = True
+    """On a radix tree the more urgent's content is of a higher priority. False: of a lower one, as in SGLang where
+    clients write urgency as low values."""
 
     def __post_init__(self) -> None:
         for name, least in (

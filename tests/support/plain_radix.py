@@ -51,10 +51,11 @@ class PlainRadix:
         self.root = PlainNode([], None)
         self.time = 0
 
-    def nodes(self, below: PlainNode | None = None) -> Iterator[PlainNode]:
-        for child in (below or self.root).children:
-            yield child
-            yield from self.nodes(child)
+    def nodes(self) -> Iterator[PlainNode]:
+        stack = self.root.children[::-1]
+        while stack:
+            yield (node := stack.pop())
+            stack += reversed(node.children)
 
     def sizes(self) -> tuple[int, int, int]:
         """Nodes, tokens, and tokens under a lock."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from typing import Any
 
 from .plain_sglang_request import PlainRound, request_of
@@ -28,9 +29,9 @@ DEFAULTS: dict[str, Any] = {
 def decision_log(case: dict[str, Any], seen: Counter[str] | None = None) -> list[dict[str, Any]]:
     """One line a round; `seen` is told how often the rarer things happened.
 
-    Raises AssertionError if the case can never end, or if memory got lost.
+    Raises OutOfMemory where the engine ends so, AssertionError if the case can never end, or if memory got lost.
     """
-    return PlainSglangRun(case, Counter() if seen is None else seen).lines()
+    return list(PlainSglangRun(case, Counter() if seen is None else seen).lines())
 
 
 class PlainSglangRun:
@@ -40,26 +41,22 @@ class PlainSglangRun:
         requests = [request_of(entry, index) for index, entry in enumerate(case["requests"])]
         self.arrivals = deque(sorted(requests, key=lambda request: request.arrival_step))
         self.scheduler = PlainSglang(DEFAULTS | case["config"], requests, seen)
-        self.unfinished = set(requests)
         self.num_idle = 0  # lines in a row without a batch
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> Iterator[dict[str, Any]]:
         """Run the case to its end."""
-        lines: list[dict[str, Any]] = []
-        step, was_busy = 0, False
+        scheduler, step, was_busy = self.scheduler, 0, False
         while self.arrivals or was_busy:
             while self.arrivals and self.arrivals[0].arrival_step <= step:
-                self.scheduler.add(self.arrivals.popleft())
+                scheduler.add(self.arrivals.popleft())
                 was_busy = True
             if was_busy:
-                lines.append({"step": step} | self._line())
-                was_busy = lines[-1]["mode"] != "idle" or bool(self.scheduler.waiting)
+                yield (line := {"step": step} | self._line())
+                was_busy = line["mode"] != "idle" or bool(scheduler.waiting or scheduler.chunk)
                 step += 1
             else:
                 step = self.arrivals[0].arrival_step
-        memory = self.scheduler.memory
-        assert memory.num_free + memory.num_evictable == memory.capacity, "memory got lost"
-        return lines
+        assert scheduler.memory.num_available == scheduler.memory.capacity, "memory got lost"
 
     def _line(self) -> dict[str, Any]:
         scheduler, memory = self.scheduler, self.scheduler.memory
@@ -89,6 +86,6 @@ class PlainSglangRun:
 
     def _count_idle(self, line: dict[str, Any]) -> None:
         """More lines without a batch than the interval can explain, while someone waits, are a stall."""
-        is_idle = line["mode"] == "idle" and bool(self.scheduler.waiting)
+        is_idle = line["mode"] == "idle"
         self.num_idle = self.num_idle + 1 if is_idle else 0
         assert self.num_idle <= self.scheduler.interval + 1, "nothing moves"

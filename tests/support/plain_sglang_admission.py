@@ -40,12 +40,12 @@ class PlainAdmission:
     @property
     def memory_left(self) -> float:
         """Free, or free to be made, and not spoken for."""
-        return self.memory.num_free + self.memory.num_evictable - self.pending
+        return self.memory.num_available - self.pending
 
     @property
     def input_memory_left(self) -> int:
         """The same without anything for outputs."""
-        return self.memory.num_free + self.memory.num_evictable - self.pending_input
+        return self.memory.num_available - self.pending_input
 
     @property
     def is_short_of_memory(self) -> bool:
@@ -105,6 +105,8 @@ class PlainAdmission:
                 return "no memory"
             free += held
         if self.chunk_left is not None and num_left > self.chunk_left:
+            if self.chunk is not None:
+                return "no budget"  # one is cut at a time
             return self._admit(request, self.chunk_left, is_chunked=True)
         return self._admit(request, num_left, is_chunked=False)
 

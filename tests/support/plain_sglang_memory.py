@@ -33,14 +33,23 @@ class PlainSglangMemory:
     @property
     def num_free(self) -> int:
         """Tokens that neither the tree nor a request holds."""
-        held = sum(self.ceil(r.num_kv) - r.num_in_tree for r in self.requests if r.num_kv)
-        return self.capacity - self.tree.sizes()[1] - held
+        return self.capacity - self.tree.sizes()[1] - self.num_own
+
+    @property
+    def num_own(self) -> int:
+        """Tokens that requests hold beside the tree."""
+        return sum(self.ceil(request.num_kv) - request.num_in_tree for request in self.requests)
 
     @property
     def num_evictable(self) -> int:
         """Tokens of the tree that nobody locks."""
         _, total, protected = self.tree.sizes()
         return total - protected
+
+    @property
+    def num_available(self) -> int:
+        """Tokens that are free or can be made free."""
+        return self.capacity - self.num_protected - self.num_own
 
     @property
     def num_protected(self) -> int:

@@ -16,6 +16,10 @@ LEAST_GAP = 10
 """Priorities must be further apart than this for one to give way to the other."""
 
 
+class OutOfMemory(Exception):
+    """A chunk that goes on does not fit: nobody asks whether it does."""
+
+
 class PlainSglang:
     """Decides round by round; `seen` counts the rarer things that happened, to tell what a case covers."""
 
@@ -143,7 +147,8 @@ class PlainSglang:
         memory, self.chunk = self.memory, admission.chunk
         result.cached = {request: request.num_kv for request in admission.admitted}
         needed = sum(memory.num_to_extend(r, n) for r, n in admission.admitted.items())
-        assert memory.make_room(needed), "a chunk that goes on does not fit"
+        if not memory.make_room(needed):
+            raise OutOfMemory
         for request, num_tokens in admission.admitted.items():
             request.num_kv += num_tokens
         result.prefills = dict(admission.admitted)
