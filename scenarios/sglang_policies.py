@@ -37,7 +37,7 @@ def batching_of(engine: Mapping[str, Any]) -> Spec:
         "chunked_prefill_size": chunk if chunk > 0 else None,
         "max_prefill_tokens": engine["max_prefill_tokens"],
         "conservativeness": engine["schedule_conservativeness"],
-        "mixed_chunk": engine["enable_mixed_chunk"],
+        "mixed_chunk": engine["enable_mixed_chunk"] and chunk > 0,  # where nothing is chunked SGLang mixes nothing
         "prefill_decode_interval": engine["prefill_decode_interval"],
         "preempts_by_priority": engine["enable_priority_scheduling"],
     }

@@ -59,6 +59,20 @@ def test_only_one_prompt_is_cut_in_a_step() -> None:
     assert sorted(name for line in lines for name in line["finished"]) == ["a", "b"]
 
 
+def test_decodes_sit_out_a_mixed_step_that_leaves_them_no_memory() -> None:
+    short = [request(f"r{i}", 0, 4, 8) for i in range(8)]
+    config = {"max_total_tokens": 136, "page_size": 4, "schedule_conservativeness": 0.0, "enable_mixed_chunk": True}
+    lines = list(log([*short, request("long", 5, 50, 2)], **config))
+    assert [line["mode"] for line in lines[4:7]] == ["decode", "prefill", "decode"]
+    assert list(lines[6]["batch"]) == [f"r{i}" for i in range(8)]
+
+
+def test_nothing_is_mixed_where_nothing_is_chunked() -> None:
+    requests = [request("a", 0, 4, 8), request("b", 2, 4, 2)]
+    lines = log(requests, chunked_prefill_size=-1, enable_mixed_chunk=True)
+    assert [line["mode"] for line in lines][:4] == ["prefill", "decode", "prefill", "decode"]
+
+
 @pytest.mark.parametrize("low_first", [False, True])
 def test_eviction_by_priority_takes_low_values_first_whatever_is_urgent(low_first: bool) -> None:
     requests = [
