@@ -31,16 +31,16 @@ def decision_log(case: dict[str, Any], seen: Counter[str] | None = None) -> list
 
     Raises OutOfMemory where the engine ends so, AssertionError if the case can never end, or if memory got lost.
     """
-    return list(PlainSglangRun(case, Counter() if seen is None else seen).lines())
+    return list(PlainSglangRun(case, seen).lines())
 
 
 class PlainSglangRun:
     """Drives a plain scheduler through a case, one round a step."""
 
-    def __init__(self, case: dict[str, Any], seen: Counter[str]) -> None:
+    def __init__(self, case: dict[str, Any], seen: Counter[str] | None = None) -> None:
         requests = [request_of(entry, index) for index, entry in enumerate(case["requests"])]
         self.arrivals = deque(sorted(requests, key=lambda request: request.arrival_step))
-        self.scheduler = PlainSglang(DEFAULTS | case["config"], requests, seen)
+        self.scheduler = PlainSglang(DEFAULTS | case["config"], requests, Counter() if seen is None else seen)
         self.num_idle = 0  # lines in a row without a batch
 
     def lines(self) -> Iterator[dict[str, Any]]:

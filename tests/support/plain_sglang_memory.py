@@ -38,7 +38,7 @@ class PlainSglangMemory:
     @property
     def num_own(self) -> int:
         """Tokens that requests hold beside the tree."""
-        return sum(self.ceil(request.num_kv) - request.num_in_tree for request in self.requests)
+        return sum(self.ceil(request.num_kv) - request.num_in_tree for request in self.requests if request.num_kv)
 
     @property
     def num_evictable(self) -> int:

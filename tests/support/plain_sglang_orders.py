@@ -73,13 +73,14 @@ class PlainOrders:
         others = PlainRadix(1, RANKS["lru"].rank, classic=False)
         for request in queue:
             tokens = request.tokens
-            matched[request] = min(self.memory.match(tokens)[1], len(tokens) - 1)
-            if matched[request] > IN_BATCH_TOKENS:
+            num_matched = self.memory.match(tokens)[1]
+            matched[request] = min(num_matched, len(tokens) - 1)
+            if num_matched > IN_BATCH_TOKENS:
                 continue
             if others.match(tokens)[1] >= IN_BATCH_TOKENS:
                 late.add(request)
             else:
-                others.insert(tokens, Insertion())
+                others.insert(tokens, Insertion(counts_hits=False))
         self.seen["late behind another of the queue"] += len(late)
         return matched, late
 

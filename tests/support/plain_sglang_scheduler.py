@@ -30,7 +30,7 @@ class PlainSglang:
         chunk_size = config["chunked_prefill_size"]
         self.budgets = (chunk_size if chunk_size > 0 else None, config["max_prefill_tokens"])
         self.max_running: int = config["max_running_requests"]
-        self.is_mixed: bool = config["enable_mixed_chunk"]
+        self.is_mixed = config["enable_mixed_chunk"] and chunk_size > 0
         self.preempts: bool = config["enable_priority_scheduling"]
         self.interval: int = config["prefill_decode_interval"]
         self.interval_left = 0
@@ -109,6 +109,7 @@ class PlainSglang:
         if self.is_full and not (self.preempts and self._preempt(admission, request, result)):
             return False
         outcome = admission.add(request)
+        self.seen["simulated to its end"] += outcome == "admitted" and bool(admission.states)
         if outcome == "admitted":
             self.waiting.remove(request)
             self.is_full = self.is_full or admission.is_short_of_memory
