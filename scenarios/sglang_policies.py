@@ -26,6 +26,8 @@ def scheduling_of(schedule_policy: str, *, disable_radix_cache: bool, enable_pri
         schedule_policy = "fcfs"
     if enable_priority_scheduling and schedule_policy == "fcfs":
         return {"name": "priority", "by": "entry"}
+    if enable_priority_scheduling and schedule_policy == "lof":
+        return {"name": "lof", "urgent_first": True}
     return {"name": SCHEDULE_POLICIES[schedule_policy]}
 
 

@@ -84,3 +84,9 @@ def test_eviction_by_priority_takes_low_values_first_whatever_is_urgent(low_firs
     config = {"radix_eviction_policy": "priority", "schedule_low_priority_values_first": low_first}
     lines = list(log(requests, max_total_tokens=50, enable_priority_scheduling=True, **config))
     assert [line["prefix"]["again"] for line in lines if "again" in line["prefix"]] == [20]
+
+
+def test_the_longest_output_goes_first_among_the_most_urgent() -> None:
+    requests = [request("a", 0, 2, 6), request("b", 1, 2, 2, priority=5), request("c", 1, 2, 9), request("d", 1, 2, 11)]
+    lines = log(requests, schedule_policy="lof", enable_priority_scheduling=True, max_running_requests=1)
+    assert [name for line in lines for name in line["finished"]] == ["a", "b", "d", "c"]
