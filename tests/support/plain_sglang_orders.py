@@ -46,10 +46,11 @@ class PlainOrders:
         elif policy == "hrrn":
             self._sort_hrrn(queue)
         else:
+            urgency = self.urgency if self.by_priority else lambda _: 0
             if policy == "lof":
-                queue.sort(key=lambda r: -len(r.answer))
+                queue.sort(key=lambda r: (urgency(r), -len(r.answer)))
             elif self.by_priority:
-                queue.sort(key=lambda r: (self.urgency(r), r.entry))
+                queue.sort(key=lambda r: (urgency(r), r.entry))
             self._refresh(queue)
 
     def _falls_back(self, queue: Queue) -> bool:

@@ -119,8 +119,8 @@ def _config(rng: Random, kind: str, page: int, scale: Scale, requests: list[Case
     if kind in ("pressure", "starved"):
         config["schedule_conservativeness"] = rng.choice((0.0, 0.0, 0.0, 0.05, 0.3))
     if kind == "slots":
-        config["schedule_policy"] = "fcfs"
-    if config["schedule_policy"] == "fcfs" and (kind == "slots" or rng.random() < 0.7):
+        config["schedule_policy"] = rng.choice(("fcfs", "fcfs", "lof"))
+    if config["schedule_policy"] in ("fcfs", "lof") and (kind == "slots" or rng.random() < 0.7):
         config["enable_priority_scheduling"] = True
         config["schedule_low_priority_values_first"] = rng.random() < 0.5
     return config
