@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from llmsim.policies.batching.new_token_ratio import NewTokenRatio
+from llmsim.policies.core.config import EngineConfig, Policies
+from llmsim.policies.core.engine import EngineCore
+from llmsim.policies.core.request import Prompt, Request
 from llmsim.scenarios.sglang_decisions import SglangDecisions
 
 Line = dict[str, Any]
@@ -90,3 +93,18 @@ def test_the_longest_output_goes_first_among_the_most_urgent() -> None:
     requests = [request("a", 0, 2, 6), request("b", 1, 2, 2, priority=5), request("c", 1, 2, 9), request("d", 1, 2, 11)]
     lines = log(requests, schedule_policy="lof", enable_priority_scheduling=True, max_running_requests=1)
     assert [name for line in lines for name in line["finished"]] == ["a", "b", "d", "c"]
+
+
+def test_a_request_that_no_admission_would_let_in_is_refused() -> None:
+    config = EngineConfig(num_blocks=33, block_size=64, prefix_index="radix_tree", spare_tokens=65)
+    policies = {"batching": "prefill_first", "scheduling": "fcfs", "preemption": "fewest_outputs"}
+    policies |= {"chunk_size": "unlimited", "eviction": "lru"}
+    core = EngineCore(config, Policies.of({kind: {"name": name} for kind, name in policies.items()}))
+    too_large, largest = (Request("a", 0, Prompt([(1, 0, prompt)]), 100, 2) for prompt in (1884, 1883))
+    assert (
+        core.refusal(too_large) == "prompt and max_tokens (1984), and 65 to spare, exceed the 2048 tokens of KV memory"
+    )
+    core.add_request(largest, 0)
+    plan = core.plan_step(0)
+    assert plan is not None
+    assert [row.num_tokens for row in plan.rows] == [1883]
