@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import __version__
 from ..policies.core.journal import JournalWriter
+from ..policies.core.radix_cache import OutOfMemory
 from ..policies.core.records import Status
 from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver, StallError
@@ -92,7 +93,7 @@ def simulate(
         if log is not None:
             with suppress(Exception):
                 log.close()
-        if isinstance(error, StallError):
+        if isinstance(error, (StallError, OutOfMemory)):
             raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
         if wrong := blamed(error, core, assembly.scenario.source):
             raise wrong from (error.__cause__ or error)

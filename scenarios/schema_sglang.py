@@ -77,7 +77,8 @@ class SglangEngine(Section):
     radix_eviction_policy: RadixEvictionPolicy | None = None
     enable_priority_scheduling: bool | None = None
     schedule_low_priority_values_first: bool | None = None
-    """How SGLang's clients would write priorities. In a scenario a smaller one is more urgent, whatever this says."""
+    """How SGLang's clients would write priorities. In a scenario a smaller one is more urgent, whatever this says; but
+    under `priority` eviction SGLang lets low values go first, so that with this the urgent's prefixes do."""
     prefill_decode_interval: Annotated[int, Field(ge=0, le=10**9)] | None = None
     """Decode steps between two prefills; 0 is none."""
     dtype: Literal["auto", "bfloat16", "float16"] | None = None

@@ -41,8 +41,13 @@ class EngineConfig:
     """What finds cached prefixes, and with it when memory is taken and given back."""
     refuses_what_never_fits: bool = True
     """Refuse a request whose prompt and output exceed the KV memory."""
+    spare_tokens: int = 0
+    """KV memory beyond prompt and output without which a request is never admitted, so that it is refused."""
     asks_generously: bool = False
     """On a radix tree with pages of several tokens: evict for a page more a row than is needed, as SGLang does."""
+    keeps_urgent: bool = True
+    """On a radix tree the more urgent's content is of a higher priority. False: of a lower one, as in SGLang where
+    clients write urgency as low values."""
 
     def __post_init__(self) -> None:
         for name, least in (

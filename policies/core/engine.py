@@ -138,6 +138,9 @@ class EngineCore:
         blocks = -(-(total - 1) // config.block_size)  # the last token is never computed
         if config.refuses_what_never_fits and blocks > config.num_blocks - 1:
             return f"prompt and max_tokens ({total}) need {blocks} KV blocks of {config.num_blocks - 1}"
+        tokens, spare = (config.num_blocks - 1) * config.block_size, config.spare_tokens
+        if config.refuses_what_never_fits and spare and total + spare > tokens:
+            return f"prompt and max_tokens ({total}), and {spare} to spare, exceed the {tokens} tokens of KV memory"
         if not config.enable_chunked_prefill and prompt > config.max_num_batched_tokens:
             return f"without chunked prefill {prompt} tokens exceed max_num_batched_tokens"
         return None

@@ -86,6 +86,12 @@ def kv_memory_of(config: EngineConfig, eviction: EvictionPolicy) -> KVMemory:
     """The KV memory that an engine's configuration asks for."""
     caching = config.enable_prefix_caching
     if config.prefix_index == "radix_tree":
-        generous = config.asks_generously
-        return RadixCache(config.num_blocks, config.block_size, eviction, caching=caching, asks_generously=generous)
+        return RadixCache(
+            config.num_blocks,
+            config.block_size,
+            eviction,
+            caching=caching,
+            asks_generously=config.asks_generously,
+            keeps_urgent=config.keeps_urgent,
+        )
     return KVCache(config.num_blocks, config.block_size, eviction, caching=caching)

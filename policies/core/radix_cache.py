@@ -25,6 +25,10 @@ from .radix_tree import Match as TreeMatch
 from .sequence import Sequence
 
 
+class OutOfMemory(RuntimeError):
+    """A step was composed that memory does not hold: the real engine ends here, too."""
+
+
 class RadixMatch(NamedTuple):
     """A cached prefix, in the words of the step builder."""
 
@@ -49,6 +53,7 @@ class RadixCache:
         *,
         caching: bool,
         asks_generously: bool,
+        keeps_urgent: bool = True,
         classic: bool = False,
     ) -> None:
         self.block_size = page_size
@@ -61,6 +66,7 @@ class RadixCache:
         self.num_lookups = 0
         """Matches made for the order of the queue so far."""
         self._asks_generously = asks_generously and page_size > 1
+        self._priority_sign = -1 if keeps_urgent else 1  # a request's priority is smaller the more urgent it is
 
     # Look-ups
 
@@ -197,7 +203,7 @@ class RadixCache:
     def _insert(self, sequence: Sequence, end: int) -> Inserted:
         """Insert the first `end` tokens, and behind outputs the prompt once more, which makes a boundary there."""
         prompt = sequence.prompt_tokens - sequence.prompt_tokens % self.block_size
-        importance = -sequence.request.priority
+        importance = self._priority_sign * sequence.request.priority
         inserted = self.tree.insert(
             sequence.stream, end, owner=sequence.id, priority=importance, already_inserted=sequence.num_inserted
         )
