@@ -25,6 +25,7 @@ from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
 from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
 from .sglang_policies import batching_of
+from .vllm_defaults import ResolvedVllm
 from .vllm_engine import vllm_budget, vllm_config, vllm_kv_bytes
 
 NS_PER_S = 1_000_000_000
@@ -98,6 +99,7 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         policies["batching"] = batching_of(asdict(engine)) | policies["batching"]
         config = sglang_config(engine, budget, prefix_index)
     else:
+        _check_index(scenario, engine, prefix_index)
         config = vllm_config(engine, budget, prefix_index)
     return Assembly(scenario, engine, policies, model, gpu, budget, config)
 
@@ -111,6 +113,13 @@ def prefix_index_of(batching: Mapping[str, object]) -> PrefixIndex:
 def _check_batching(scenario: Scenario, prefix_index: PrefixIndex) -> None:
     if prefix_index != "radix_tree":
         message = f"'{resolve_policies(scenario)['batching']['name']}' does not go with the sglang preset"
+        raise ScenarioError(scenario.source, "policies.batching.name", message)
+
+
+def _check_index(scenario: Scenario, engine: ResolvedVllm, prefix_index: PrefixIndex) -> None:
+    if engine.kv_reservation == "contiguous" and prefix_index == "radix_tree":
+        name = resolve_policies(scenario)["batching"]["name"]
+        message = f"'{name}' counts pages of a radix tree, which engine.kv_reservation 'contiguous' has not"
         raise ScenarioError(scenario.source, "policies.batching.name", message)
 
 

@@ -9,18 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
+from ..policies.core.config import EngineConfig
 from ..policies.core.journal import JournalWriter
 from ..policies.core.records import Status
 from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
+from ..sim.fragmentation import KVLayout
 from ..sim.latencies import Latencies, Slo
 from ..sim.metrics import RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
-from .preset_policies import departures
+from .preset_policies import PolicySpecs, departures
 from .results import ResultFolder
 from .workloads.building import build_workload
 
@@ -116,11 +118,23 @@ def facts(assembly: Assembly) -> RunFacts:
         model=scenario.model,
         gpu=scenario.hardware.gpu,
         tensor_parallel=scenario.hardware.tensor_parallel,
-        departures=departures(scenario),
+        departures=departures(scenario) | _reservation(assembly),
         warmup_ns=assembly.warmup_ns,
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
+        kv_layout=_kv_layout(assembly.config),
     )
+
+
+def _kv_layout(config: EngineConfig) -> KVLayout:
+    is_contiguous = config.kv_reservation == "contiguous"
+    return KVLayout(config.block_size, shares_blocks=config.enable_prefix_caching, is_contiguous=is_contiguous)
+
+
+def _reservation(assembly: Assembly) -> PolicySpecs:
+    """What no preset does: KV memory that is not paged stands beside the policies that are not the preset's own."""
+    reservation = assembly.config.kv_reservation
+    return {} if reservation == "paged" else {"kv_reservation": {"name": reservation}}
 
 
 def _open_journal(folder: Path, assembly: Assembly) -> JournalWriter:
