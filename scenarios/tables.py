@@ -121,7 +121,7 @@ def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:
     yield "  of which drain, s", _number(summary["drain_s"])
     loss = summary["fragmentation"]
     if loss["num_refused_admissions"] is not None:
-        yield "refused for memory", _number(loss["num_refused_admissions"])
+        yield "refused admissions", _number(loss["num_refused_admissions"])
         yield "  of which for holes", _percent(loss["scattered_share"])
 
 

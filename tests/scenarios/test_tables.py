@@ -64,7 +64,7 @@ def test_fragmentation_is_told_where_it_has_a_meaning() -> None:
     assert f"external frag., mean / max {loss['external']['mean']:.1%} / {loss['external']['max']:.1%}" in squeezed(
         text
     )
-    assert cells(text, "refused for memory")[0] == str(loss["num_refused_admissions"])
+    assert cells(text, "refused admissions")[0] == str(loss["num_refused_admissions"])
     assert cells(text, "of which for holes")[0] == "-"
     paged = text_of(summary_tables(busy_summary(kv_layout=KVLayout(16, shares_blocks=False))))
     assert "internal frag." in paged
