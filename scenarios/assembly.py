@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..policies import registry
 from ..policies.core.config import EngineConfig, Policies, PrefixIndex
 from ..policies.core.engine import EngineCore
+from ..policies.core.estimator import StepTimeEstimator
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
+from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
@@ -19,8 +22,10 @@ from .errors import ScenarioError
 from .gpu_reading import read_gpu
 from .loading import resolved
 from .model_reading import read_model
+from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
+from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
 from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
@@ -42,10 +47,12 @@ class Assembly:
     gpu: GpuSpec
     budget: MemoryBudget
     config: EngineConfig
+    folders: tuple[Path, ...] = (Path(),)
+    """Where files of policies are looked for."""
 
-    def core(self) -> EngineCore:
-        """A fresh engine core."""
-        return EngineCore(self.config, Policies.of(self.policies))
+    def core(self, estimator: StepTimeEstimator | None = None) -> EngineCore:
+        """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
+        return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
     def cost_model(self) -> AnalyticCostModel:
         """The cost model of the scenario's model on its hardware."""
@@ -91,8 +98,9 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
     budget = _budget(scenario, engine, model, gpu)
-    policies = resolve_policies(scenario)
-    prefix_index = prefix_index_of(policies["batching"])
+    folders, policies = policy_folders(scenario), resolve_policies(scenario)
+    warn_of_strays(scenario, policies, warn or _unheard)
+    prefix_index = prefix_index_of(policies["batching"], folders)
     if isinstance(engine, ResolvedSglang):
         _check_batching(scenario, prefix_index)
         engine = engine.with_kv_tokens(budget.num_blocks * budget.block_size)
@@ -101,12 +109,14 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     else:
         _check_index(scenario, engine, prefix_index)
         config = vllm_config(engine, budget, prefix_index)
-    return Assembly(scenario, engine, policies, model, gpu, budget, config)
+    _check_cache(scenario, engine, config)
+    check_requirements(scenario, config, policies, folders)
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders)
 
 
-def prefix_index_of(batching: Mapping[str, object]) -> PrefixIndex:
+def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:
     """What finds cached prefixes under a batching policy."""
-    index: PrefixIndex = getattr(registry.policies("batching")[str(batching["name"])], "prefix_index", "hashed_blocks")
+    index: PrefixIndex = getattr(registry.find("batching", batching["name"], folders), "prefix_index", "hashed_blocks")
     return index
 
 
@@ -127,6 +137,15 @@ def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
     if scenario.hardware.tensor_parallel > 1 and gpu.interconnect_bytes_per_s is None:
         message = f"{gpu.name} has no link to other GPUs; tensor_parallel must be 1"
         raise ScenarioError(scenario.source, "hardware.tensor_parallel", message)
+
+
+def _check_cache(scenario: Scenario, engine: ResolvedEngine, config: EngineConfig) -> None:
+    if scenario.run.cache == "warm" and not config.enable_prefix_caching:
+        sglang = isinstance(engine, ResolvedSglang)
+        key = "disable_radix_cache: true" if sglang else "enable_prefix_caching: false"
+        key = key if config.kv_reservation == "paged" else "kv_reservation: contiguous"
+        message = f"'warm' needs a prefix cache, which engine.{key} switches off"
+        raise ScenarioError(scenario.source, "run.cache", message)
 
 
 def _unheard(_: str) -> None:

@@ -22,8 +22,11 @@ from ..sim.recorder import Recorder
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
+from .policy_files import source_digests
+from .policy_watch import Watchdog, blamed
 from .preset_policies import PolicySpecs, departures
 from .results import ResultFolder
+from .warm_cache import check_journal, warm_up
 from .workloads.building import build_workload
 
 JOURNAL = "journal.jsonl.gz"
@@ -44,6 +47,8 @@ def run_into(
     a mistake of the user's, KeyboardInterrupt.
     """
     result = ResultFolder(target, force=force)
+    if journal:
+        check_journal(assembly)
     workload = build_workload(assembly.scenario, warn)
     assembly = settled(assembly, warn)
     with result as folder:
@@ -64,9 +69,13 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
+    num_cached = 0
+    core = assembly.core(None if log is None else log.hear(assembly.cost_model()))
     try:
+        if assembly.scenario.run.cache == "warm":
+            num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
-            assembly.core(),
+            core,
             SimExecutor(assembly.cost_model()),
             workload,
             recorder,
@@ -75,7 +84,8 @@ def simulate(
             journal=log,
             on_progress=on_progress,
         )
-        driver.run()
+        with Watchdog(core):
+            driver.run()
         recorder.close()
         if log is not None:
             log.close()
@@ -86,8 +96,10 @@ def simulate(
                 log.close()
         if isinstance(error, StallError):
             raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
+        if wrong := blamed(error, core, assembly.scenario.source):
+            raise wrong from (error.__cause__ or error)
         raise
-    return summarize(recorder, facts(assembly))
+    return summarize(recorder, facts(assembly, num_cached))
 
 
 def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
@@ -105,8 +117,8 @@ def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
     return assembly.with_warmup(float(finished.sent_ns[order][cut]) / NS_PER_S if cut else 0.0)
 
 
-def facts(assembly: Assembly) -> RunFacts:
-    """What a summary tells of a run beside its records."""
+def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
+    """What a summary tells of a run beside its records, which began with so many blocks in the cache."""
     scenario = assembly.scenario
     return RunFacts(
         scenario=scenario.name,
@@ -120,6 +132,8 @@ def facts(assembly: Assembly) -> RunFacts:
         tensor_parallel=scenario.hardware.tensor_parallel,
         departures=departures(scenario) | _reservation(assembly),
         warmup_ns=assembly.warmup_ns,
+        cache=scenario.run.cache,
+        num_cached_blocks=num_cached_blocks,
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
         kv_layout=_kv_layout(assembly.config),
@@ -138,4 +152,5 @@ def _reservation(assembly: Assembly) -> PolicySpecs:
 
 
 def _open_journal(folder: Path, assembly: Assembly) -> JournalWriter:
-    return JournalWriter(folder / JOURNAL, assembly.config, assembly.policies, __version__)
+    sources = source_digests(assembly.policies, assembly.folders)
+    return JournalWriter(folder / JOURNAL, assembly.config, assembly.policies, __version__, sources)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .schema_lengths import Length, LogNormal, LogNormalLength
+from .schema_lengths import FileBeside, Length, LogNormal, LogNormalLength
 from .schema_pacing import Asking, Generated, Pacing
 
 
@@ -100,6 +100,19 @@ class RagSettings(Generated):
             says = f"documents {self.documents} is out of range: the corpus has {self.corpus}"
             raise PydanticCustomError("range", "{says}", {"says": says})
         return self
+
+
+class PrefixReuseSettings(Generated):
+    """Requests drawn from a table of rows, whose prompts go on from where earlier prompts, chosen by age, are left.
+
+    `llmsim workload fit` writes such a table for a trace.
+    """
+
+    type: Literal["prefix_reuse"]
+    rows: FileBeside
+    """A CSV with the columns `prompt_tokens, output_tokens, reused_blocks, distance_blocks, younger_blocks`."""
+    block_tokens: Annotated[int, Field(ge=1, le=10**6)] = 512
+    """Prompts are reused in whole blocks of so many tokens."""
 
 
 class SharedPrefixSettings(Pacing, Asking):

@@ -46,13 +46,11 @@ class Uniform(Section):
         return self
 
 
-class Empirical(Section):
-    """Numbers from a file, each as likely as it is frequent there: one a line, or a column of a CSV with a header."""
+class FileBeside(Section):
+    """A file of which the YAML gives the path."""
 
     path: Annotated[str, Field(min_length=1)]
     """Relative to the folder of the YAML; plain or gzipped."""
-    column: Annotated[str, Field(min_length=1)] | None = None
-    """Of a CSV; without it, one number a line."""
 
     _folder: Path = PrivateAttr(default=Path())
 
@@ -63,8 +61,15 @@ class Empirical(Section):
 
     @property
     def file(self) -> Path:
-        """Where the numbers are."""
+        """Where it is."""
         return self._folder / self.path
+
+
+class Empirical(FileBeside):
+    """Numbers from a file, each as likely as it is frequent there: one a line, or a column of a CSV with a header."""
+
+    column: Annotated[str, Field(min_length=1)] | None = None
+    """Of a CSV; without it, one number a line."""
 
 
 _SHAPES = ("lognormal", "uniform", "empirical")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from .schema_lengths import NumTokens, Time
+from .schema_lengths import Empirical, NumTokens, Time
 from .section import PositiveSeconds, Seconds, Section
 
 Rate = Annotated[float, Field(ge=1e-6, le=1e6)]
@@ -120,9 +120,12 @@ class Pacing(Section):
     """When requests (of `multi_turn`: sessions) come by themselves, and until when."""
 
     rate: AnyRate = 4.0
-    arrivals: Literal["poisson", "constant", "gamma"] = "poisson"
+    arrivals: Literal["poisson", "constant", "gamma", "empirical"] = "poisson"
     burstiness: Annotated[float, Field(ge=1e-3, le=1e6)] = 1.0
     """Of `gamma`, as vLLM's benchmark has it: gaps have CV 1 / sqrt(burstiness); 1 is Poisson, below 1 bursts."""
+    gaps: Empirical | None = None
+    """Of `empirical`: gaps between arrivals, whole numbers from 0 up in any unit, since `rate` sets their mean. Each
+    comes once, in an order of chance, before any comes again."""
     duration_s: PositiveSeconds | None = None
     """Nobody comes at this time or later."""
     concurrency: NumClients | None = None
@@ -149,6 +152,8 @@ class Pacing(Section):
             raise _wrong("pause_s is that of a closed loop's clients: it goes with concurrency only")
         if self.burstiness != 1 and self.arrivals != "gamma":
             raise _wrong("burstiness goes with arrivals: gamma only")
+        if (self.gaps is not None) != (self.arrivals == "empirical"):
+            raise _wrong("gaps and arrivals: empirical go together: the one says which file, the other to use it")
         if self.rate == "inf" and self.num_clients is None and self.count is None:
             raise _wrong("duration_s alone does not bound a rate of inf: give a count or max_concurrency")
         return self
@@ -225,6 +230,9 @@ class Asking(Section):
         default_factory=lambda: [PriorityWeight(priority=0, weight=1.0)]
     )
     """How urgent requests are; matters where the scheduling policy looks at it."""
+    deadline_s: PositiveSeconds | None = None
+    """By when, from its arrival, a request is due; `slo.ttft_s`, else `slo.e2e_s`, where left out. Nothing is given up
+    then: it matters where the scheduling policy looks at it."""
     timeout_s: Annotated[float, Field(ge=1e-6, le=1e9)] | None = None
     """A client that has waited so long for the whole answer gives up: the engine aborts the request."""
     retries: Annotated[int, Field(ge=0, le=MAX_RETRIES)] = 0

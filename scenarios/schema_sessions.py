@@ -7,7 +7,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, field_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from .schema_generators import AgentSettings, FewShotSettings, IndependentSettings, RagSettings, SharedPrefixSettings
+from .schema_generators import (
+    AgentSettings,
+    FewShotSettings,
+    IndependentSettings,
+    PrefixReuseSettings,
+    RagSettings,
+    SharedPrefixSettings,
+)
 from .schema_lengths import (
     ExponentialTime,
     Length,
@@ -58,7 +65,13 @@ class MultiTurnSettings(Pacing, Asking):
 
 
 SingleTraffic = (
-    AgentSettings | IndependentSettings | FewShotSettings | RagSettings | SharedPrefixSettings | MultiTurnSettings
+    AgentSettings
+    | IndependentSettings
+    | FewShotSettings
+    | PrefixReuseSettings
+    | RagSettings
+    | SharedPrefixSettings
+    | MultiTurnSettings
 )
 
 PACE = {*Pacing.model_fields, "requests", "sessions"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -64,7 +65,11 @@ def assert_works(arguments: list[str]) -> None:
         name, *rest = arguments
         if not name.startswith("-"):
             assert name in group.commands, f"llmsim {name}: no such command"  # type: ignore[attr-defined]
-            given = group.commands[name].make_context(name, list(rest)).params  # type: ignore[attr-defined]
+            command = group.commands[name]  # type: ignore[attr-defined]
+            if hasattr(command, "with_command"):
+                name, *rest = command.with_command(rest)
+                command = command.commands[name]
+            given = command.make_context(name, list(rest)).params
     except ClickException as error:
         pytest.fail(f"llmsim {shlex.join(arguments)}: {error}")
     for word in rest:
@@ -90,11 +95,17 @@ def test_commands_in_the_comment_of_a_shipped_scenario_work(path: Path) -> None:
         assert_works(arguments)
 
 
+def subcommands(command: Any) -> Iterable[tuple[str, Any]]:
+    """The commands of a command that is a group."""
+    return getattr(command, "commands", {}).items()
+
+
 def test_the_example_in_the_help_of_every_command_works() -> None:
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
-        ((first, *rest),) = commands(command.help.partition("Example: ")[2])
-        assert first == name
-        assert_works([first, *rest])
+        for names, one in ((name,), command), *(((name, sub), inner) for sub, inner in subcommands(command)):
+            (example,) = commands(one.help.partition("Example: ")[2])
+            assert tuple(example[: len(names)]) == names
+            assert_works(example)
 
 
 def test_commands_are_found_and_wrong_ones_noticed() -> None:

@@ -18,6 +18,7 @@ from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
 from .delivery import Delivery
 from .kv_memory import kv_memory_of
+from .outlook import Outlook
 from .plan import Row, StepEvents, StepPlan, StepResult
 from .radix_cache import RadixCache
 from .radix_node import RadixNode
@@ -63,6 +64,7 @@ class EngineCore:
         self._left: list[Sequence] = []
         self.builder = StepBuilder(self)
         self.steady = SteadyDecode(self)
+        self.outlook = Outlook(self)
         self._delivery = Delivery(self)
         self._waits = WaitClock()
 
@@ -82,6 +84,11 @@ class EngineCore:
     def num_free_blocks(self) -> int:
         """Blocks that can be handed out."""
         return self.kv_cache.pool.num_free
+
+    def num_outputs(self, sequence: Sequence) -> int:
+        """Output tokens of a sequence that are delivered."""
+        known = self.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
+        return known - sequence.prompt_tokens
 
     def peek_prefix(self, sequence: Sequence) -> int:
         """Tokens of a waiting sequence that the prefix index holds."""
@@ -103,6 +110,18 @@ class EngineCore:
     def last_decode_admission(self) -> int:
         """The latest admission number in the decode batch; 0 if it is empty."""
         return next((key for key in reversed(self.running) if self.running[key].in_batch), 0)
+
+    def take_over_cache(self, other: EngineCore) -> None:
+        """Begin with the KV cache of an idle engine of the same configuration, and the eviction policy that orders it.
+
+        To be called before the first request; `other` must not be used any more.
+        """
+        assert not self.num_steps, f"{self.num_steps} steps were planned already"
+        assert not self.sequences, f"{len(self.sequences)} requests are under way"
+        assert not other.sequences, f"{len(other.sequences)} requests are under way in the other"
+        assert self.config == other.config, (self.config, other.config)
+        self.kv_cache = other.kv_cache
+        self.policies = self.policies._replace(eviction=other.policies.eviction)
 
     # Requests come and go
 

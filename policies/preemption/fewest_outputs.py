@@ -6,6 +6,7 @@ from ..core.sequence import Sequence
 from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
+from .places import Place, place
 
 
 def progress(sequence: Sequence) -> tuple[int, int]:
@@ -17,6 +18,9 @@ def progress(sequence: Sequence) -> tuple[int, int]:
 class FewestOutputs:
     """Fewest outputs, of equal ones the longest prompt; recomputed later, back at the tail of the queue (SGLang)."""
 
+    def __init__(self, to: Place = "tail") -> None:
+        self._to = to
+
     def order(self, running: list[Sequence]) -> list[Sequence]:
         """Most outputs first; SGLang's running list keeps this order after a retraction."""
         return sorted(running, key=progress, reverse=True)
@@ -26,5 +30,5 @@ class FewestOutputs:
         return min(reversed(running), key=progress)
 
     def put_back(self, queue: WaitingQueue, sequence: Sequence, scheduling: SchedulingPolicy) -> None:
-        """Like an arrival: last, or where the order of the queue wants it."""
-        scheduling.insert(queue, sequence)
+        """At the front, or as an arrival: last, or where the order of the queue wants it."""
+        place(self._to, queue, sequence, scheduling)

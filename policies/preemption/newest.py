@@ -6,18 +6,22 @@ from ..core.sequence import Sequence
 from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
+from .places import Place, place
 
 
 @register("preemption", "newest")
 class Newest:
-    """The last of the running list, recomputed later, back at the front of the queue (vLLM with fcfs)."""
+    """The last of the running list, recomputed later; at the front of the queue, as in vLLM with fcfs, or its tail."""
 
     takes_last = True
+
+    def __init__(self, to: Place = "front") -> None:
+        self._to = to
 
     def victim(self, running: list[Sequence]) -> Sequence:
         """The last."""
         return running[-1]
 
     def put_back(self, queue: WaitingQueue, sequence: Sequence, scheduling: SchedulingPolicy) -> None:
-        """First in the queue."""
-        queue.append_left(sequence)
+        """At the front or as an arrival."""
+        place(self._to, queue, sequence, scheduling)

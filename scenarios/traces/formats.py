@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import bailian, mooncake
 from .azure import read_azure
 from .bailian import read_bailian
 from .burstgpt import read_burstgpt
@@ -16,7 +17,7 @@ from .mooncake import read_mooncake
 from .rows import TraceRow
 from .sessions import TraceSession
 from .sharegpt import read_sharegpt
-from .text import CHARS_PER_TOKEN
+from .text import CHARS_PER_TOKEN, PIECE_TOKENS
 from .weka import read_weka
 
 if TYPE_CHECKING:
@@ -52,3 +53,16 @@ def session_reader(settings: TraceSettings) -> Callable[[Path], Iterator[TraceSe
     if settings.format == "weka":
         return read_weka
     return partial(read_sharegpt, chars_per_token=settings.chars_per_token or CHARS_PER_TOKEN)
+
+
+def block_tokens_of(settings: TraceSettings) -> int:
+    """Tokens of the pieces by which prompts of that format, one that is not of `SESSION_FORMATS`, are shared."""
+    match settings.format:
+        case "mooncake":
+            return mooncake.BLOCK_TOKENS
+        case "bailian":
+            return bailian.BLOCK_TOKENS
+        case "custom":
+            return PIECE_TOKENS
+        case _:  # of the others, hash_ids alone shares anything
+            return settings.block_tokens or DEFAULT_BLOCK_TOKENS

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from itertools import accumulate, chain, count, repeat
 from typing import Literal
 
+from ..errors import ScenarioError
 from ..schema_pacing import Pacing
-from .draws import exponentials, gammas
+from .draws import exponentials, gammas, rounds
+from .number_files import read_numbers
 from .rate_curve import due_times
 
 _NS = 1_000_000_000
@@ -38,7 +40,7 @@ def arrival_times(kind: Literal["poisson", "constant"], rate: float, seed: int) 
 
 
 def paced_times(pacing: Pacing, seed: int) -> Iterator[int]:
-    """Arrival times in order, as a generator's pacing asks for.
+    """Arrival times in order, as a generator's pacing asks for. Raises ScenarioError for a wrong file of gaps.
 
     vLLM's benchmark draws gaps from Gamma(shape = burstiness, scale = 1 / (rate x burstiness)).
     """
@@ -46,16 +48,19 @@ def paced_times(pacing: Pacing, seed: int) -> Iterator[int]:
     if rate == "inf":
         return repeat(0)
     if isinstance(rate, float | int):
-        if kind == "gamma":
-            return random_arrivals(rate, gammas(seed, "arrivals", pacing.burstiness))
-        return arrival_times(kind, rate, seed)
-    return (round(time_s * _NS) for time_s in due_times(rate, _ranks(pacing, seed)))
+        return constant_arrivals(rate) if kind == "constant" else random_arrivals(rate, _gaps(pacing, seed))
+    ranks = map(float, count()) if kind == "constant" else accumulate(chain((0.0,), _gaps(pacing, seed)))
+    return (round(time_s * _NS) for time_s in due_times(rate, ranks))
 
 
-def _ranks(pacing: Pacing, seed: int) -> Iterator[float]:
-    """Arrival times of the process at rate 1."""
-    if pacing.arrivals == "constant":
-        return map(float, count())
-    bursty = pacing.arrivals == "gamma"
-    gaps = gammas(seed, "arrivals", pacing.burstiness) if bursty else exponentials(seed, "arrivals")
-    return accumulate(chain((0.0,), gaps))
+def _gaps(pacing: Pacing, seed: int) -> Iterator[float]:
+    """Gaps of mean 1 between arrivals."""
+    if pacing.arrivals == "gamma":
+        return gammas(seed, "arrivals", pacing.burstiness)
+    if pacing.gaps is None:
+        return exponentials(seed, "arrivals")
+    gaps = read_numbers(pacing.gaps.file, pacing.gaps.column, lowest=0)
+    if not gaps.any():
+        raise ScenarioError(pacing.gaps.file, None, "all gaps are 0: where all come at once, rate is inf")
+    shares = (gaps / gaps.mean()).tolist()
+    return map(shares.__getitem__, rounds(seed, "arrivals", len(shares)))

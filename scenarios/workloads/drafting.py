@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from itertools import count
 from typing import assert_never
 
-from ..schema_generators import AgentSettings, FewShotSettings, IndependentSettings, RagSettings, SharedPrefixSettings
+from ..schema_generators import (
+    AgentSettings,
+    FewShotSettings,
+    IndependentSettings,
+    PrefixReuseSettings,
+    RagSettings,
+    SharedPrefixSettings,
+)
 from ..schema_sessions import MixtureSettings, MultiTurnSettings, Part, SingleTraffic
 from ..schema_workload import GeneratedSettings
 from .agent import agent_drafts
@@ -15,6 +22,7 @@ from .draws import derived_seed, weighted
 from .few_shot import few_shot_drafts
 from .independent import independent_drafts
 from .multi_turn import multi_turn_drafts
+from .prefix_reuse import prefix_reuse_drafts
 from .priorities import priorities
 from .rag import rag_drafts
 from .shared_prefix import shared_prefix_drafts
@@ -42,10 +50,12 @@ def _asking(settings: SingleTraffic, seed: int, contents: Iterator[int]) -> Iter
     patience = _patience(settings)
     rule, urgency = settings.max_tokens, priorities(settings.priorities, seed)
     plain = _plain(settings, seed, contents)
-    if rule == "exact" and patience is None and [choice.priority for choice in settings.priorities] == [0]:
+    deadline_in_ns = None if settings.deadline_s is None else round(settings.deadline_s * 1e9)
+    told = patience is None and deadline_in_ns is None
+    if rule == "exact" and told and [choice.priority for choice in settings.priorities] == [0]:
         return plain  # what drafts ask for by themselves
     return (
-        draft._replace(max_tokens=rule, priority=priority, patience=patience)
+        draft._replace(max_tokens=rule, priority=priority, patience=patience, deadline_in_ns=deadline_in_ns)
         for draft, priority in zip(plain, urgency, strict=False)
     )
 
@@ -64,6 +74,8 @@ def _plain(settings: SingleTraffic, seed: int, contents: Iterator[int]) -> Itera
             return independent_drafts(settings, seed)
         case FewShotSettings():
             return few_shot_drafts(settings, seed, contents)
+        case PrefixReuseSettings():
+            return prefix_reuse_drafts(settings, seed, contents)
         case RagSettings():
             return rag_drafts(settings, seed, contents)
         case SharedPrefixSettings():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +80,11 @@ def orders(seed: int, purpose: str, num_things: int, shuffled: bool) -> Iterator
     stream = generator(seed, purpose)
     while True:
         yield stream.permutation(num_things).tolist() if shuffled else list(range(num_things))
+
+
+def rounds(seed: int, purpose: str, num_things: int) -> Iterator[int]:
+    """Things by number, without end: all of them in an order of chance, then all of them in another."""
+    return chain.from_iterable(orders(seed, purpose, num_things, shuffled=True))
 
 
 def derived_seed(seed: int, purpose: str) -> int:

@@ -1,4 +1,4 @@
-"""Reads lengths from a file: one number a line, or a column of a CSV whose first line names the columns."""
+"""Reads numbers from a file: one number a line, or a column of a CSV whose first line names the columns."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ..traces.reading import read_lines
 HIGHEST = 10**9
 
 
-def read_numbers(path: Path, column: str | None) -> npt.NDArray[np.int64]:
-    """All the numbers, each from 1 to 10^9. Raises ScenarioError, which names file, line and column."""
+def read_numbers(path: Path, column: str | None, lowest: int = 1) -> npt.NDArray[np.int64]:
+    """All the numbers, each from `lowest` to 10^9. Raises ScenarioError, which names file, line and column."""
     rows = _cells(path, column) if column is not None else read_lines(path)
     where = f": {column}" if column is not None else ""
-    numbers = np.fromiter((_number(path, f"line {line}{where}", text) for line, text in rows), dtype=np.int64)
+    numbers = np.fromiter((_number(path, f"line {line}{where}", text, lowest) for line, text in rows), dtype=np.int64)
     if not len(numbers):
         raise ScenarioError(path, None, "has no line beneath the one that names the columns")
     return numbers
 
 
-def _number(path: Path, where: str, text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
-    if not 1 <= number <= HIGHEST:
-        raise ScenarioError(path, where, f"{text[:60]!r} is not a whole number from 1 to 1,000,000,000")
+def _number(path: Path, where: str, text: str, lowest: int) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+    if not lowest <= number <= HIGHEST:
+        raise ScenarioError(path, where, f"{text[:60]!r} is not a whole number from {lowest} to 1,000,000,000")
     return number
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from llmsim.policies.core.request import Arrival
@@ -20,6 +21,11 @@ SMALL: dict[str, dict[str, Any]] = {
     "few_shot": {"requests": 200, "tasks": 4, "order": "shuffled", "question_tokens": FREE},
     "rag": {"requests": 200, "corpus": 50, "question_tokens": FREE},
     "generated_shared_prefix": {"num_groups": 10, "prompts_per_group": 20, "question_len": FREE},
+    "prefix_reuse": {
+        "requests": 200,
+        "block_tokens": 16,
+        "rows": {"path": str(Path(__file__).with_name("prefix_reuse_rows.csv"))},
+    },
     "multi_turn": {"sessions": 50, "user_tokens": FREE, "output_tokens": FREE},
     "mixture": {
         "requests": 100,

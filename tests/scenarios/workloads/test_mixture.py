@@ -62,7 +62,7 @@ def test_sessions_of_a_part_go_on() -> None:
         (
             [{"tenant": "a", "workload": {}}],
             "workload.parts.0.workload.type: is required; choose agent, few_shot, generated_shared_prefix, "
-            "independent, multi_turn, rag",
+            "independent, multi_turn, prefix_reuse, rag",
         ),
         (parts(0), "workload.parts.0.weight: 0 is out of range: must be above 0"),
         (parts(1, -1), "workload.parts.1.weight: -1 is out of range"),
