@@ -62,8 +62,8 @@ def cache(assembly: Assembly) -> Iterator[str]:
         yield "Nothing is found again: a request's blocks are blank when it has ended (enable_prefix_caching: false)."
     else:
         yield (
-            "A request holds one range of blocks for its prompt and all of its max_tokens from admission to end, filled "
-            "or not, which it shares with nobody (kv_reservation: contiguous)."
+            "A request holds one range of blocks for its prompt and all of its max_tokens from admission to end, "
+            "filled or not, which it shares with nobody (kv_reservation: contiguous)."
         )
 
 

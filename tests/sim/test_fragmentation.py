@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -19,12 +20,18 @@ NOTHING = {"mean": None, "max": None}
 
 
 def loss(layout: KVLayout, *records: StepRecord, begin: int = 0, end: int = 100) -> dict[str, Any]:
-    """Of a memory of 10 blocks, from `begin` to `end`."""
-    window = Window(begin, end)
+    """Of a memory of 10 blocks, from `begin` to `end`, in whatever chunks the steps come."""
+    one_by_one, at_once = ([[record] for record in records], [records])
+    found = [summary_of(layout, chunks, Window(begin, end)) for chunks in (one_by_one, at_once)]
+    assert found[0] == found[1]
+    return found[0]
+
+
+def summary_of(layout: KVLayout, chunks: Iterable[Sequence[StepRecord]], window: Window) -> dict[str, Any]:
     fragmentation = FragmentationFold(window, 10, layout)
     fold = StepFold(window, 10, QueueFold(window), fragmentation)
-    for record in records:
-        fold.add(StepColumns.of_records([record]))
+    for chunk in chunks:
+        fold.add(StepColumns.of_records(chunk))
     fold.close()
     return fragmentation.summary()
 
