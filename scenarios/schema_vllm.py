@@ -68,3 +68,5 @@ class VllmEngine(Section):
     long_prefill_token_threshold: Annotated[int, Field(ge=0, le=10**12)] | None = None
     """Most tokens of one request in a step; 0 is no limit."""
     scheduling_policy: Literal["fcfs", "priority"] | None = None
+    kv_reservation: Literal["paged", "contiguous"] | None = None
+    """Not vLLM's: `contiguous` reserves one range for prompt and max_tokens at admission, without prefix caching."""

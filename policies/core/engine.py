@@ -210,11 +210,14 @@ class EngineCore:
         return plan
 
     def take_stock(self, plan: StepPlan) -> None:
-        """Note in a plan how many run and wait, and how many blocks are free."""
+        """Note in a plan how many run and wait, how many blocks are free, and how many tokens are held."""
         plan.num_running = len(self.running)
         plan.num_waiting = len(self.waiting)
         plan.num_free_blocks = self.kv_cache.pool.num_free
         plan.num_cached_blocks = self.kv_cache.index.num_evictable
+        plan.kv_tokens = self.batch.context_tokens
+        if self.loose:
+            plan.kv_tokens += sum(sequence.computed for sequence in self.loose.values())
 
     def commit_step(self, plan: StepPlan, result: StepResult, now_ns: int) -> StepEvents:
         """Deliver a step's tokens: roll back rejected drafts, end what is done, free its blocks. In order of plans."""
