@@ -13,6 +13,7 @@ from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
 from ..sim.cost_model.analytic import AnalyticCostModel
+from ..sim.cost_model.host_link import HostLink
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
@@ -25,6 +26,7 @@ from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
 from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
 from .sglang_policies import batching_of
+from .swapping import check_swapping, host_link, num_host_blocks
 from .vllm_engine import vllm_budget, vllm_config, vllm_kv_bytes
 
 NS_PER_S = 1_000_000_000
@@ -41,6 +43,8 @@ class Assembly:
     gpu: GpuSpec
     budget: MemoryBudget
     config: EngineConfig
+    host_link: HostLink | None = None
+    """Where preempted sequences are swapped to the host."""
 
     def core(self) -> EngineCore:
         """A fresh engine core."""
@@ -99,7 +103,10 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         config = sglang_config(engine, budget, prefix_index)
     else:
         config = vllm_config(engine, budget, prefix_index)
-    return Assembly(scenario, engine, policies, model, gpu, budget, config)
+    check_swapping(scenario, engine, policies, budget)
+    config = replace(config, num_host_blocks=num_host_blocks(engine, budget))
+    link = host_link(scenario, policies, gpu, budget)
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, link)
 
 
 def prefix_index_of(batching: Mapping[str, object]) -> PrefixIndex:

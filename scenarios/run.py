@@ -17,6 +17,7 @@ from ..sim.executor import SimExecutor
 from ..sim.latencies import Latencies, Slo
 from ..sim.metrics import RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
+from ..sim.swap_figures import HostFacts
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
@@ -65,7 +66,7 @@ def simulate(
     try:
         driver = SimDriver(
             assembly.core(),
-            SimExecutor(assembly.cost_model()),
+            SimExecutor(assembly.cost_model(), assembly.host_link),
             workload,
             recorder,
             frontend=assembly.frontend(),
@@ -105,7 +106,7 @@ def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
 
 def facts(assembly: Assembly) -> RunFacts:
     """What a summary tells of a run beside its records."""
-    scenario = assembly.scenario
+    scenario, link = assembly.scenario, assembly.host_link
     return RunFacts(
         scenario=scenario.name,
         seed=scenario.run.seed,
@@ -120,6 +121,7 @@ def facts(assembly: Assembly) -> RunFacts:
         warmup_ns=assembly.warmup_ns,
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
+        host=None if link is None else HostFacts(assembly.config.num_host_blocks, link),
     )
 
 

@@ -38,6 +38,8 @@ class ResolvedVllm:
     watermark: float
     long_prefill_token_threshold: int
     scheduling_policy: str
+    swap_space_gib: float | None
+    """None: no host memory for KV."""
 
 
 def resolve_vllm(
@@ -69,6 +71,7 @@ def resolve_vllm(
         watermark=given_or(engine.watermark, 0.0),
         long_prefill_token_threshold=given_or(engine.long_prefill_token_threshold, 0),
         scheduling_policy=given_or(engine.scheduling_policy, "fcfs"),
+        swap_space_gib=engine.swap_space_gib,
     )
     _check(resolved, model_max_len, file)
     return resolved

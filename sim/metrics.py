@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..policies.core.records import Status
+from ..policies.core.records import EventRecord, Status
 from .columns import NS_PER_S, RequestColumns, StepColumns
 from .gaps import Gaps
 from .intervals import intervals
@@ -23,6 +23,7 @@ from .latencies import Latencies, Slo
 from .overload import QueueFold, is_overloaded
 from .percentiles import distribution, gap_distribution
 from .step_fold import StepFold
+from .swap_figures import HostFacts, swap_figures
 from .window import Window
 
 MEMORY_KEYS = (
@@ -52,6 +53,10 @@ class Records(Protocol):
         """The pooled gaps of the measured requests."""
         ...
 
+    def swaps(self) -> list[EventRecord]:
+        """The events of swapping, in order."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
@@ -76,6 +81,8 @@ class RunFacts:
     closed_loop: bool = False
     """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
+    host: HostFacts | None = None
+    """Where preempted sequences are swapped to; None: they are recomputed."""
 
 
 def summarize(records: Records, run: RunFacts) -> Summary:
@@ -108,6 +115,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "windowed": _windowed_rates(everything, window),
         **_cache_figures(measured),
         "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
+        "swaps": swap_figures(records.swaps(), run.host, span),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
         **_figures_over_time(fold),

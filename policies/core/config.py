@@ -38,6 +38,8 @@ class EngineConfig:
     """Refuse a request whose prompt and output exceed the KV memory."""
     asks_generously: bool = False
     """On a radix tree with pages of several tokens: evict for a page more a row than is needed, as SGLang does."""
+    num_host_blocks: int = 0
+    """Blocks of host memory for the KV of preempted sequences, where the preemption policy swaps."""
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -54,6 +56,8 @@ class EngineConfig:
             raise ValueError(f"depth: {self.depth} is out of range; 1 or 2")
         if not 0 <= self.watermark < 1:
             raise ValueError(f"watermark: {self.watermark} is out of range; at least 0, below 1")
+        if self.num_host_blocks < 0:
+            raise ValueError(f"num_host_blocks: {self.num_host_blocks} is out of range; at least 0")
         if self.num_speculative_tokens < 0:
             raise ValueError(f"num_speculative_tokens: {self.num_speculative_tokens} is out of range; at least 0")
         if self.num_speculative_tokens and self.depth > 1:

@@ -17,6 +17,7 @@ from .builder import StepBuilder
 from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
 from .delivery import Delivery
+from .host_memory import HostMemory
 from .kv_memory import kv_memory_of
 from .plan import Row, StepEvents, StepPlan, StepResult
 from .radix_cache import RadixCache
@@ -36,6 +37,9 @@ class EngineCore:
         self.config = config
         self.policies = policies
         self.kv_cache = kv_memory_of(config, policies.eviction)
+        self.host = HostMemory(config.num_host_blocks, config.block_size)
+        self.swaps = getattr(policies.preemption, "mode", "recompute") == "swap"
+        """Whether preempted sequences keep their KV on the host."""
         self.watermark_blocks = int(config.watermark * config.num_blocks)
         self.now_ns = 0
         self.max_num_batched_tokens = config.max_num_batched_tokens
@@ -180,6 +184,8 @@ class EngineCore:
             self._note_admissions(plan)
         if builder.preempted:
             plan.preempted = builder.preempted
+        if self.host.swaps:
+            plan.swaps, self.host.swaps = self.host.swaps, []
         if builder.aborted:
             plan.aborted = builder.aborted
         if had_waiting or self.waiting:
@@ -294,6 +300,8 @@ class EngineCore:
             self.num_left += 1
         else:
             self.waiting.remove(sequence)
+            if sequence.num_swapped:
+                self.host.drop(sequence)
         sequence.state = State.ENDED
         del self.sequences[sequence.id]
         if not self.sequences:
@@ -310,6 +318,7 @@ class EngineCore:
         assert {s.id for s in held} == set(self.sequences), "a sequence is lost"
         assert len(self.loose) + self.batch.size == len(self.running), (len(self.loose), self.batch.size)
         self.kv_cache.check_integrity(held, self.batch)
+        self.host.check_integrity(self.waiting, self.running.values())
 
 
 def radix_cache_of(core: EngineCore) -> RadixCache:

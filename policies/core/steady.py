@@ -27,7 +27,7 @@ class SteadyDecode:
         """
         core = self._core
         batch, config = core.batch, core.config
-        if core.loose or core.waiting or not 0 < batch.size <= config.max_num_batched_tokens:
+        if core.loose or core.waiting or core.host.swaps or not 0 < batch.size <= config.max_num_batched_tokens:
             return 0
         if not getattr(core.policies.batching, "decodes_alone", False) or len(core.in_flight) != config.depth - 1:
             return 0

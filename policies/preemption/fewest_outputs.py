@@ -6,6 +6,7 @@ from ..core.sequence import Sequence
 from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
+from .modes import Mode
 
 
 def progress(sequence: Sequence) -> tuple[int, int]:
@@ -16,6 +17,9 @@ def progress(sequence: Sequence) -> tuple[int, int]:
 @register("preemption", "fewest_outputs")
 class FewestOutputs:
     """Fewest outputs, of equal ones the longest prompt; recomputed later, back at the tail of the queue (SGLang)."""
+
+    def __init__(self, mode: Mode = "recompute") -> None:
+        self.mode = mode
 
     def order(self, running: list[Sequence]) -> list[Sequence]:
         """Most outputs first; SGLang's running list keeps this order after a retraction."""

@@ -6,6 +6,7 @@ from ..core.sequence import Sequence
 from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
+from .modes import Mode
 
 
 @register("preemption", "newest")
@@ -13,6 +14,9 @@ class Newest:
     """The last of the running list, recomputed later, back at the front of the queue (vLLM with fcfs)."""
 
     takes_last = True
+
+    def __init__(self, mode: Mode = "recompute") -> None:
+        self.mode = mode
 
     def victim(self, running: list[Sequence]) -> Sequence:
         """The last."""
