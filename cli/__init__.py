@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 
 import typer
 
@@ -25,6 +26,7 @@ from .app import app
 
 # typer may bring a click of its own: its exceptions are reached through typer.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+DEBUG = "--debug"
 INTERRUPTED = 130
 """The exit code of what Ctrl-C ended: 128 + SIGINT."""
 
@@ -34,12 +36,17 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidied up after as Ctrl-C is
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = DEBUG in arguments
     try:
+        arguments = [argument for argument in arguments if argument != DEBUG]  # it may stand anywhere
         status = app(args=arguments, prog_name="llmsim", standalone_mode=False)
         if status == INTERRUPTED:
             raise KeyboardInterrupt  # typer has turned it into a status
         sys.stdout.flush()
     except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName) as error:
+        if debug:
+            traceback.print_exception(error)
         fail(str(error))
     except ClickException as error:
         fail(str(getattr(error, "format_message", error.__str__)()))

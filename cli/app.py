@@ -8,12 +8,14 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
+from .cache import cache
 from .check import check
 from .compare import compare
 from .decisions import decisions
 from .importing import import_command
 from .listing import list_known
 from .plot import plot
+from .policies import policies
 from .replay import replay
 from .run import run
 from .schema import schema
@@ -46,6 +48,7 @@ app = typer.Typer(
 def root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="With any command: show the traceback of an error.")] = False,
 ) -> None:
     """What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies."""
     if version:
@@ -58,10 +61,12 @@ app.command()(run)
 app.command()(check)
 app.command("import")(import_command)
 app.add_typer(workload, name="workload")
+app.command()(cache)
 app.command()(sweep)
 app.command()(compare)
 app.command()(plot)
 app.command("list")(list_known)
+app.add_typer(policies, name="policies")
 app.command()(schema)
 app.command()(decisions)
 app.command()(replay)

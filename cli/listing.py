@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
+from rich.table import Table
 
-from ..scenarios.listings import gpu_table, known_names, model_table, policy_table
+from ..scenarios.listings import gpu_table, known_names, model_table
+from ..scenarios.policy_listing import listed, policies_json, policy_table, requirement_table
 from .options import AsJson
-from .speech import print_json
+from .speech import print_json, warn
 
 
 def list_known(
@@ -20,10 +23,18 @@ def list_known(
 
     Example: llmsim list policies
     """
-    tables = {"models": model_table, "gpus": gpu_table, "policies": policy_table}
+    tables: dict[str, list[Callable[[], Table | Group]]] = {
+        "models": [model_table],
+        "gpus": [gpu_table],
+        "policies": [policy_table, requirement_table],
+    }
     if what not in tables:
         raise typer.BadParameter(f"'{what}' is unknown; choose {', '.join(tables)}")
+    if what == "policies":
+        for wrong in listed()[1]:
+            warn(wrong)
     if as_json:
-        print_json(known_names(what))
-    else:
-        Console(highlight=False).print(tables[what]())
+        print_json(policies_json() if what == "policies" else known_names(what))
+        return
+    for table in tables[what]:
+        Console(highlight=False).print(table())

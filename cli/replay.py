@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..policies.core.journal import Replay, read_journal
-from ..scenarios.run import JOURNAL
+from ..scenarios import replaying
 from .options import AsJson
 from .speech import print_json, say
 
@@ -17,17 +16,20 @@ def replay(
     journal: Annotated[
         Path, typer.Argument(help="A result folder of a run with --journal, or its journal.", show_default=False)
     ],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--from", help="Where policies of one's own lie: the scenario's folder.", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Feed a run's journal to a fresh core: every plan and token time must come out the same.
 
     Example: llmsim replay results/agent-001
     """
-    journal = journal / JOURNAL if (journal / JOURNAL).is_file() else journal
-    replayed = Replay(read_journal(journal), str(journal))
-    difference = replayed.run()
+    replayed = replaying.replay(journal, folder)
+    difference = replayed.difference
     if difference is not None:
-        say(f"{journal}: {difference}")
+        say(f"{replayed.journal}: {difference}")
     else:
         say(f"{replayed.num_plans:,} plans and {replayed.num_finished:,} finished requests are identical")
     if as_json:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from .core.builder import StepBuilder
     from .core.cache_entry import CacheEntry
+    from .core.estimator import StepTimeEstimator
+    from .core.outlook import Outlook
     from .core.radix_node import RadixNode
     from .core.sequence import Sequence
     from .core.waiting_queue import WaitingQueue
@@ -22,6 +24,8 @@ class EngineView(Protocol):
     now_ns: int
     max_num_batched_tokens: int
     max_num_seqs: int
+    outlook: Outlook
+    """What the next step is going to hold."""
 
     @property
     def num_running(self) -> int:
@@ -41,8 +45,12 @@ class EngineView(Protocol):
     num_prefilled: int
     """Tokens prefilled so far."""
 
+    def num_outputs(self, sequence: Sequence) -> int:
+        """Output tokens of a sequence that are delivered."""
+        ...
+
     def peek_prefix(self, sequence: Sequence) -> int:
-        """Tokens of a waiting sequence that the prefix index holds; nothing changes."""
+        """Tokens of a waiting sequence that the prefix index holds, or the host; nothing changes."""
         ...
 
     def match_prefix(self, sequence: Sequence) -> int:
@@ -59,8 +67,20 @@ class EngineView(Protocol):
         ...
 
 
+class AsksStepTimes(Protocol):
+    """A policy of any kind that requires `step_time`: it is given the means to ask how long a step would take."""
+
+    def use_estimator(self, estimator: StepTimeEstimator) -> None:
+        """Called once, before the first step. An estimate is a pure function of the step's shape."""
+        ...
+
+
 class SchedulingPolicy(Protocol):
-    """Who is next. The queue keeps its order from step to step; its first sequence is admitted first."""
+    """Who is next. The queue keeps its order from step to step; its first sequence is admitted first.
+
+    An order that does not change while requests wait is best kept by `insert` (`WaitingQueue.insert_by`): then a step
+    costs the same however many wait.
+    """
 
     def insert(self, queue: WaitingQueue, sequence: Sequence) -> None:
         """Put a new arrival into the queue."""
@@ -80,7 +100,10 @@ class PreemptionPolicy(Protocol):
     """
 
     def victim(self, running: list[Sequence]) -> Sequence:
-        """The sequence to preempt, one of `running` (in order of admission, never empty). Changes nothing."""
+        """The sequence to preempt, one of `running` (in order of admission, never empty). Changes nothing.
+
+        None of them is in the decode batch: `computed` and `num_tokens` can be read as they are.
+        """
         ...
 
     def put_back(self, queue: WaitingQueue, sequence: Sequence, scheduling: SchedulingPolicy) -> None:

@@ -9,27 +9,22 @@ from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-KINDS = ("batching", "scheduling", "preemption", "chunk_size", "eviction")
+from .conformance import PROTOCOLS, complaint
+from .errors import PolicyError as PolicyError
+from .finding import FILE_MODULES, HERE, Folders, described, is_of_the_house, is_reference, plug_ins, referred
+
+KINDS = tuple(PROTOCOLS)
 
 _classes: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}
 _Class = TypeVar("_Class", bound=type)
 
 
-class PolicyError(ValueError):
-    """A policy was asked for that does not exist, or with parameters that it does not take.
-
-    `key` is the part of the specification at fault: `name`, or a parameter.
-    """
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-
 def register(kind: str, name: str) -> Callable[[_Class], _Class]:
-    """Class decorator: make a policy known as `name`."""
+    """Class decorator: make a policy known as `name`; one in a user's file goes by its class's name instead."""
 
     def add(policy: _Class) -> _Class:
+        if policy.__module__.startswith(FILE_MODULES):
+            return policy  # it must not take the place of one that is known
         assert _classes[kind].get(name, policy).__qualname__ == policy.__qualname__, f"two {kind} policies: {name}"
         _classes[kind][name] = policy
         return policy
@@ -47,31 +42,66 @@ def policies(kind: str) -> Mapping[str, type]:
 
 def parameters(policy: type) -> Mapping[str, inspect.Parameter]:
     """The parameters that a policy takes, by name."""
-    return inspect.signature(policy).parameters
+    every = inspect.signature(policy).parameters
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {name: parameter for name, parameter in every.items() if parameter.kind not in variadic}
 
 
-def create(kind: str, spec: Mapping[str, Any]) -> Any:
+def find(kind: str, name: object, folders: Folders = HERE) -> type:
+    """The class that a scenario calls `name`: registered, a plug-in's, or `./file.py:Class`, `package.module:Class`.
+
+    Relative files are looked for in `folders`. Raises PolicyError where there is none, or what is there is no policy
+    of this kind.
+    """
+    known = policies(kind)
+    if isinstance(name, str) and name in known:
+        policy = known[name]
+        if is_of_the_house(policy):
+            return policy
+    elif isinstance(name, str) and is_reference(name):
+        policy = referred(name, folders)
+    else:
+        policy = _plug_in(kind, name, known)
+    if wrong := complaint(kind, policy):
+        raise PolicyError("name", wrong)
+    return policy
+
+
+def _plug_in(kind: str, name: object, known: Mapping[str, type]) -> type:
+    """The class of an entry point, which does not stand in for one that is known."""
+    others = [plug_in for plug_in in plug_ins(KINDS)[0] if plug_in.kind == kind]
+    named = [plug_in for plug_in in others if plug_in.name == name]
+    if len(named) > 1:
+        raise PolicyError("name", f"{name!r} is registered by {' and by '.join(p.distribution for p in named)}")
+    if not named:
+        choices = sorted({*known, *(plug_in.name for plug_in in others)})
+        raise PolicyError("name", f"{name!r} is unknown; choose {', '.join(choices)}")
+    return named[0].load()
+
+
+def create(kind: str, spec: Mapping[str, Any], folders: Folders = HERE) -> Any:
     """The policy that `spec` (`name` and parameters) asks for.
 
     Raises PolicyError for an unknown name, an unknown or missing parameter, or a value out of type or range.
     """
-    known = policies(kind)
     name = spec.get("name")
-    if not isinstance(name, str) or name not in known:
-        raise PolicyError("name", f"{name!r} is unknown; choose {', '.join(known)}")
-    policy = known[name]
+    policy = find(kind, name, folders)
     given = {key: value for key, value in spec.items() if key != "name"}
-    _check_parameters(name, policy, given)
+    _check_parameters(str(name), policy, given)
     try:
         return policy(**given)
     except ValueError as error:
         key, _, rest = str(error).partition(": ")
         raise PolicyError(key if key in given else "name", rest if key in given else str(error)) from None
+    except Exception as error:
+        if is_of_the_house(policy):
+            raise
+        raise PolicyError("name", f"{name} cannot be made: {described(error)}") from error
 
 
-def check(kind: str, spec: Mapping[str, Any]) -> None:
+def check(kind: str, spec: Mapping[str, Any], folders: Folders = HERE) -> None:
     """Raise PolicyError unless `spec` names a policy and its parameters."""
-    create(kind, spec)
+    create(kind, spec, folders)
 
 
 def _check_parameters(name: str, policy: type, given: Mapping[str, Any]) -> None:
@@ -83,12 +113,26 @@ def _check_parameters(name: str, policy: type, given: Mapping[str, Any]) -> None
     for key, parameter in takes.items():
         if parameter.default is inspect.Parameter.empty and key not in given:
             raise PolicyError(key, f"is missing; {name} needs it")
-    hints = get_type_hints(inspect.getattr_static(policy, "__init__"))
+    hints = types(policy)
     for key, value in given.items():
         hint = hints.get(key, Any)
         if not _fits(value, hint):
-            wanted = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
-            raise PolicyError(key, f"{value!r} is not of type {wanted}")
+            raise PolicyError(key, f"{value!r} is not of type {type_text(hint)}")
+
+
+def types(policy: type) -> Mapping[str, Any]:
+    """The types of a policy's parameters by name; none where those of a user's cannot be resolved."""
+    try:
+        return get_type_hints(inspect.getattr_static(policy, "__init__"))
+    except (NameError, TypeError, AttributeError):
+        if is_of_the_house(policy):
+            raise
+        return {}
+
+
+def type_text(hint: Any) -> str:
+    """A parameter's type as it is written."""
+    return hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
 
 
 def _fits(value: object, hint: Any) -> bool:

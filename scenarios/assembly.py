@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..policies import registry
 from ..policies.core.config import EngineConfig, Policies, PrefixIndex
 from ..policies.core.engine import EngineCore
+from ..policies.core.estimator import StepTimeEstimator
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
+from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.cost_model.host_link import HostLink
 from ..sim.driver import Frontend
@@ -20,8 +23,10 @@ from .errors import ScenarioError
 from .gpu_reading import read_gpu
 from .loading import resolved
 from .model_reading import read_model
+from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
+from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
 from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
@@ -43,12 +48,14 @@ class Assembly:
     gpu: GpuSpec
     budget: MemoryBudget
     config: EngineConfig
+    folders: tuple[Path, ...] = (Path(),)
+    """Where files of policies are looked for."""
     host_link: HostLink | None = None
     """Where preempted sequences are swapped to the host."""
 
-    def core(self) -> EngineCore:
-        """A fresh engine core."""
-        return EngineCore(self.config, Policies.of(self.policies))
+    def core(self, estimator: StepTimeEstimator | None = None) -> EngineCore:
+        """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
+        return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
     def cost_model(self) -> AnalyticCostModel:
         """The cost model of the scenario's model on its hardware."""
@@ -94,8 +101,9 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
     budget = _budget(scenario, engine, model, gpu)
-    policies = resolve_policies(scenario)
-    prefix_index = prefix_index_of(policies["batching"])
+    folders, policies = policy_folders(scenario), resolve_policies(scenario)
+    warn_of_strays(scenario, policies, warn or _unheard)
+    prefix_index = prefix_index_of(policies["batching"], folders)
     if isinstance(engine, ResolvedSglang):
         _check_batching(scenario, prefix_index)
         engine = engine.with_kv_tokens(budget.num_blocks * budget.block_size)
@@ -103,15 +111,16 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         config = sglang_config(engine, budget, prefix_index)
     else:
         config = vllm_config(engine, budget, prefix_index)
-    check_swapping(scenario, engine, policies, budget)
+    check_requirements(scenario, config, policies, folders)
+    check_swapping(scenario, engine, policies, budget, folders)
     config = replace(config, num_host_blocks=num_host_blocks(engine, budget))
-    link = host_link(scenario, policies, gpu, budget)
-    return Assembly(scenario, engine, policies, model, gpu, budget, config, link)
+    link = host_link(scenario, policies, gpu, budget, folders)
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders, link)
 
 
-def prefix_index_of(batching: Mapping[str, object]) -> PrefixIndex:
+def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:
     """What finds cached prefixes under a batching policy."""
-    index: PrefixIndex = getattr(registry.policies("batching")[str(batching["name"])], "prefix_index", "hashed_blocks")
+    index: PrefixIndex = getattr(registry.find("batching", batching["name"], folders), "prefix_index", "hashed_blocks")
     return index
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from ..policies.core import specs
@@ -26,10 +27,10 @@ def gpu_names() -> Collection[str]:
     return specs.gpu_names()
 
 
-def policy_complaint(kind: str, spec: dict[str, object]) -> Complaint | None:
+def policy_complaint(kind: str, spec: dict[str, object], folders: Iterable[Path]) -> Complaint | None:
     """None where the registry knows the policy and its parameters; else what is wrong with them."""
     try:
-        check(kind, spec)
+        check(kind, spec, folders)
     except PolicyError as error:
         return Complaint(error.key, str(error))
     return None

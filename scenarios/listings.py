@@ -1,13 +1,10 @@
-"""What a scenario can name, as tables: models, GPUs, policies."""
+"""What a scenario can name, as tables: models and GPUs."""
 
 from __future__ import annotations
-
-import inspect
 
 from rich import box
 from rich.table import Table
 
-from ..policies import registry
 from ..policies.core import specs
 from ..policies.core.specs import GIB
 
@@ -58,23 +55,6 @@ def gpu_table() -> Table:
     return table
 
 
-def policy_table() -> Table:
-    """Policies by kind, with parameters and what they do."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("kind", "name", "parameters", "what it does"):
-        table.add_column(column, no_wrap=column in ("kind", "name"))
-    for kind in registry.KINDS:
-        for index, (name, policy) in enumerate(registry.policies(kind).items()):
-            summary = (inspect.getdoc(policy) or "").split("\n\n")[0].replace("\n", " ")
-            parameters = ", ".join(str(p).replace("'", "") for p in registry.parameters(policy).values())
-            table.add_row(kind if index == 0 else "", name, parameters, summary)
-    return table
-
-
-def known_names(what: str) -> list[str] | dict[str, list[str]]:
-    """The same names without the tables: `what` is models, gpus or policies."""
-    if what == "models":
-        return list(specs.model_names())
-    if what == "gpus":
-        return list(specs.gpu_names())
-    return {kind: list(registry.policies(kind)) for kind in registry.KINDS}
+def known_names(what: str) -> list[str]:
+    """The same names without the tables: `what` is models or gpus."""
+    return list(specs.model_names() if what == "models" else specs.gpu_names())

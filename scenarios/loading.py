@@ -16,6 +16,7 @@ from .errors import ScenarioError
 from .gpu_reading import is_data_sheet
 from .model_reading import is_config
 from .overrides import Overrides, apply_overrides
+from .policy_files import policy_folders
 from .preset_policies import POLICY_KEYS, resolve_policies
 from .schema import Scenario
 from .section import suggestion
@@ -67,8 +68,9 @@ def _check_names(scenario: Scenario) -> None:
     if not is_data_sheet(scenario.hardware.gpu):
         _check_known(scenario, "hardware.gpu", scenario.hardware.gpu, known_names.gpu_names())
     resolve_policies(scenario)  # which an engine key may contradict
+    folders = policy_folders(scenario)
     for kind, spec in scenario.policies.given().items():
-        if wrong := known_names.policy_complaint(kind, spec):
+        if wrong := known_names.policy_complaint(kind, spec, folders):
             raise ScenarioError(file, f"policies.{kind}.{wrong.key}", wrong.message)
 
 

@@ -66,3 +66,25 @@ class StudyProgress:
     def advance(self) -> None:
         """One more run is done."""
         self._progress.advance(self._task)
+
+
+class CountProgress:
+    """A context whose `update` draws how far something has come whose end is not known, on a terminal only."""
+
+    def __init__(self, console: Console, what: str) -> None:
+        columns = (TextColumn("{task.completed:,} " + what), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._progress.add_task("", total=None)
+
+    def __enter__(self) -> CountProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def update(self, count: int) -> None:
+        """So many by now."""
+        self._progress.update(self._task, completed=count)

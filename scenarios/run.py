@@ -21,6 +21,8 @@ from ..sim.swap_figures import HostFacts
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
+from .policy_files import source_digests
+from .policy_watch import Watchdog, blamed
 from .preset_policies import departures
 from .results import ResultFolder
 from .workloads.building import build_workload
@@ -63,9 +65,10 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
+    core = assembly.core(None if log is None else log.hear(assembly.cost_model()))
     try:
         driver = SimDriver(
-            assembly.core(),
+            core,
             SimExecutor(assembly.cost_model(), assembly.host_link),
             workload,
             recorder,
@@ -74,7 +77,8 @@ def simulate(
             journal=log,
             on_progress=on_progress,
         )
-        driver.run()
+        with Watchdog(core):
+            driver.run()
         recorder.close()
         if log is not None:
             log.close()
@@ -85,6 +89,8 @@ def simulate(
                 log.close()
         if isinstance(error, StallError):
             raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
+        if wrong := blamed(error, core, assembly.scenario.source):
+            raise wrong from (error.__cause__ or error)
         raise
     return summarize(recorder, facts(assembly))
 
@@ -126,4 +132,5 @@ def facts(assembly: Assembly) -> RunFacts:
 
 
 def _open_journal(folder: Path, assembly: Assembly) -> JournalWriter:
-    return JournalWriter(folder / JOURNAL, assembly.config, assembly.policies, __version__)
+    sources = source_digests(assembly.policies, assembly.folders)
+    return JournalWriter(folder / JOURNAL, assembly.config, assembly.policies, __version__, sources)

@@ -1,4 +1,4 @@
-"""A scenario as the YAML states it: model, hardware, engine, policies, workload, SLO, front end, run."""
+"""A scenario as the YAML states it: model, hardware, engine, policies, workload, SLO, predictions, front end, run."""
 
 from __future__ import annotations
 
@@ -70,6 +70,21 @@ class Slo(Section):
     e2e_s: PositiveSeconds | None = None
 
 
+class OutputLengthPrediction(Section):
+    """A predictor of output lengths by its error: the true length times a factor that is log-normal around 1."""
+
+    error: Literal["lognormal"] = "lognormal"
+    sigma: Annotated[float, Field(ge=0, le=10)]
+    """Of the factor's logarithm: with 0.5 two predictions of three are within 0.6 and 1.65 times the truth; 0 is one
+    that knows."""
+
+
+class Predictions(Section):
+    """What policies are told of requests beside what these say; None is nothing."""
+
+    output_length: OutputLengthPrediction | None = None
+
+
 class Frontend(Section):
     """Time that a request spends outside the engine."""
 
@@ -108,6 +123,7 @@ class Scenario(Section):
     policies: Policies = Policies()
     workload: WorkloadSettings
     slo: Slo = Slo()
+    predictions: Predictions = Predictions()
     frontend: Frontend = Frontend()
     run: RunSettings = RunSettings()
 

@@ -230,6 +230,9 @@ class Asking(Section):
         default_factory=lambda: [PriorityWeight(priority=0, weight=1.0)]
     )
     """How urgent requests are; matters where the scheduling policy looks at it."""
+    deadline_s: PositiveSeconds | None = None
+    """By when, from its arrival, a request is due; `slo.ttft_s`, else `slo.e2e_s`, where left out. Nothing is given up
+    then: it matters where the scheduling policy looks at it."""
     timeout_s: Annotated[float, Field(ge=1e-6, le=1e9)] | None = None
     """A client that has waited so long for the whole answer gives up: the engine aborts the request."""
     retries: Annotated[int, Field(ge=0, le=MAX_RETRIES)] = 0

@@ -6,6 +6,7 @@ from ..policies import registry
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import MemoryBudget
 from ..policies.core.specs import GIB
+from ..policies.finding import Folders
 from ..sim.cost_model.host_link import HostLink
 from .engine_defaults import ResolvedEngine
 from .errors import ScenarioError
@@ -14,14 +15,16 @@ from .schema import Scenario
 from .vllm_defaults import ResolvedVllm
 
 
-def swaps(policies: PolicySpecs) -> bool:
+def swaps(policies: PolicySpecs, folders: Folders) -> bool:
     """Whether the preemption policy sends KV to the host."""
-    return getattr(registry.create("preemption", policies["preemption"]), "mode", "recompute") == "swap"
+    return getattr(registry.create("preemption", policies["preemption"], folders), "mode", "recompute") == "swap"
 
 
-def host_link(scenario: Scenario, policies: PolicySpecs, gpu: GpuSpec, budget: MemoryBudget) -> HostLink | None:
+def host_link(
+    scenario: Scenario, policies: PolicySpecs, gpu: GpuSpec, budget: MemoryBudget, folders: Folders
+) -> HostLink | None:
     """Each GPU's link to the host, None where nothing is swapped. ScenarioError where the data sheet has none."""
-    if not swaps(policies):
+    if not swaps(policies, folders):
         return None
     try:
         return HostLink.of(gpu, budget.kv_bytes_per_token * budget.block_size)
@@ -29,16 +32,18 @@ def host_link(scenario: Scenario, policies: PolicySpecs, gpu: GpuSpec, budget: M
         raise ScenarioError(scenario.source, "hardware.gpu", f"{error}, and preemption swaps") from None
 
 
-def check_swapping(scenario: Scenario, engine: ResolvedEngine, policies: PolicySpecs, budget: MemoryBudget) -> None:
+def check_swapping(
+    scenario: Scenario, engine: ResolvedEngine, policies: PolicySpecs, budget: MemoryBudget, folders: Folders
+) -> None:
     """Raise ScenarioError where policies and engine do not go together in this."""
     space = engine.swap_space_gib if isinstance(engine, ResolvedVllm) else None
-    if not swaps(policies):
+    if not swaps(policies, folders):
         if space is not None and "mode" not in policies["preemption"]:
             says = "nothing is swapped there; policies.preemption: {name: ..., mode: swap} does"
             raise ScenarioError(scenario.source, "engine.swap_space_gib", says)
         return
-    batching = str(policies["batching"]["name"])
-    if getattr(registry.policies("batching")[batching], "recomputes_only", False):
+    batching = policies["batching"]["name"]
+    if getattr(registry.find("batching", batching, folders), "recomputes_only", False):
         says = f"'swap' does not go with batching '{batching}', which has preempted requests recomputed"
         raise ScenarioError(scenario.source, "policies.preemption.mode", says)
     if space is None:

@@ -178,7 +178,21 @@ def test_shipped_scenarios_are_right_and_those_without_a_trace_run(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "sweep", "compare", "check", "import", "list", "schema", "plot", "decisions", "replay"]
+    "command",
+    [
+        "run",
+        "cache",
+        "sweep",
+        "compare",
+        "check",
+        "import",
+        "list",
+        "policies",
+        "schema",
+        "plot",
+        "decisions",
+        "replay",
+    ],
 )
 def test_the_help_of_every_command_has_an_example(capsys: Capture, command: str) -> None:
     done = llmsim(capsys, command, "--help")

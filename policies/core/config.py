@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from .. import registry
+from ..conformance import FEATURES, requirements
+from ..errors import PolicyError
+from ..finding import HERE, Folders
+from ..guarding import Watch, guarded
 from ..protocols import BatchingPolicy, ChunkSizePolicy, EvictionPolicy, PreemptionPolicy, SchedulingPolicy
+from .estimator import StepTimeEstimator
 
 MAX_BLOCK_SIZE = 1 << 16
 PrefixIndex = Literal["hashed_blocks", "radix_tree"]
@@ -74,6 +79,26 @@ class Policies(NamedTuple):
     eviction: EvictionPolicy
 
     @classmethod
-    def of(cls, specs: Mapping[str, Mapping[str, Any]]) -> Policies:
-        """Policies from their specifications by kind. Raises `registry.PolicyError`."""
-        return cls(**{kind: registry.create(kind, specs[kind]) for kind in cls._fields})
+    def of(
+        cls,
+        specs: Mapping[str, Mapping[str, Any]],
+        folders: Folders = HERE,
+        estimator: StepTimeEstimator | None = None,
+    ) -> Policies:
+        """Policies from their specifications by kind; those that are none of the house's are watched.
+
+        Relative files are looked for in `folders`; who requires `step_time` is given the estimator. Raises PolicyError.
+        """
+        watch = Watch()
+        return cls(**{kind: _policy(kind, specs[kind], tuple(folders), estimator, watch) for kind in cls._fields})
+
+
+def _policy(
+    kind: str, spec: Mapping[str, Any], folders: Folders, estimator: StepTimeEstimator | None, watch: Watch
+) -> Any:
+    policy = registry.create(kind, spec, folders)
+    if "step_time" in requirements(type(policy)):
+        if estimator is None:
+            raise PolicyError("name", f"{spec['name']} requires {FEATURES['step_time']}, which there is none of here")
+        policy.use_estimator(estimator)
+    return guarded(kind, str(spec["name"]), policy, watch)

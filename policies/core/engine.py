@@ -19,6 +19,7 @@ from .decode_batch import DecodeBatch
 from .delivery import Delivery
 from .host_memory import HostMemory
 from .kv_memory import kv_memory_of
+from .outlook import Outlook
 from .plan import Row, StepEvents, StepPlan, StepResult
 from .radix_cache import RadixCache
 from .radix_node import RadixNode
@@ -67,6 +68,7 @@ class EngineCore:
         self._left: list[Sequence] = []
         self.builder = StepBuilder(self)
         self.steady = SteadyDecode(self)
+        self.outlook = Outlook(self)
         self._delivery = Delivery(self)
         self._waits = WaitClock()
 
@@ -87,13 +89,18 @@ class EngineCore:
         """Blocks that can be handed out."""
         return self.kv_cache.pool.num_free
 
+    def num_outputs(self, sequence: Sequence) -> int:
+        """Output tokens of a sequence that are delivered."""
+        known = self.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
+        return known - sequence.prompt_tokens
+
     def peek_prefix(self, sequence: Sequence) -> int:
-        """Tokens of a waiting sequence that the prefix index holds."""
-        return self.kv_cache.peek(sequence)
+        """Tokens of a waiting sequence that the prefix index holds, or the host."""
+        return max(self.kv_cache.peek(sequence), sequence.num_swapped)
 
     def match_prefix(self, sequence: Sequence) -> int:
         """The same; on a radix tree a look-up that counts."""
-        return self.kv_cache.match_known(sequence)
+        return max(self.kv_cache.match_known(sequence), sequence.num_swapped)
 
     def prefix_node(self, sequence: Sequence) -> RadixNode:
         """Where on the radix tree the sequence's prefix ends; a look-up that counts."""

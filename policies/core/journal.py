@@ -11,13 +11,18 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from .. import registry
+from ..errors import PolicyError
+from ..finding import HERE, file_of, source_digest
 from .config import EngineConfig, Policies
 from .engine import EngineCore
+from .estimates import ForetoldEstimator, HeardEstimator
+from .estimator import StepTimeEstimator
 from .plan import StepEvents, StepPlan, StepResult
 from .request import Arrival, Prompt, Request
 
@@ -32,12 +37,16 @@ class JournalError(ValueError):
 class JournalWriter:
     """Writes a journal as the calls come. Close it, or use it as a context manager."""
 
-    def __init__(self, path: Path, config: EngineConfig, policies: Specs, version: str) -> None:
+    def __init__(
+        self, path: Path, config: EngineConfig, policies: Specs, version: str, sources: Mapping[str, str] | None = None
+    ) -> None:
+        """`sources`: by kind, the SHA-256 of the file of each policy that is none of the house's."""
         self._raw = path.open("wb")
         # No file name and no time in the header: the same run writes the same bytes.
         self._file = gzip.GzipFile(filename="", fileobj=self._raw, mode="wb", mtime=0, compresslevel=1)
-        engine = {"format": FORMAT, "version": version, "config": asdict(config), "policies": policies}
-        self._write(engine)
+        self._estimator: HeardEstimator | None = None
+        engine: dict[str, Any] = {"format": FORMAT, "version": version, "config": asdict(config), "policies": policies}
+        self._write(engine | ({"sources": sources} if sources else {}))
 
     def __enter__(self) -> JournalWriter:
         return self
@@ -53,6 +62,11 @@ class JournalWriter:
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
+
+    def hear(self, estimator: StepTimeEstimator) -> StepTimeEstimator:
+        """The estimator to give to the core's policies: what it answers them is written down."""
+        self._estimator = HeardEstimator(estimator)
+        return self._estimator
 
     def added(self, arrival: Arrival, now_ns: int) -> None:
         """A request was given to the core (one that was refused on its way was not)."""
@@ -72,7 +86,7 @@ class JournalWriter:
             entry["priority"] = request.priority
         if request.ignore_eos:
             entry["ignore_eos"] = True
-        for key in ("tenant", "session", "deadline_ns"):
+        for key in ("tenant", "session", "deadline_ns", "predicted_tokens"):
             if getattr(request, key) is not None:
                 entry[key] = getattr(request, key)
         self._write(entry)
@@ -83,7 +97,10 @@ class JournalWriter:
 
     def planned(self, plan: StepPlan) -> None:
         """A step was planned."""
-        self._write({"call": "plan", "now_ns": plan.now_ns, "digest": _digest(plan)})
+        entry: dict[str, Any] = {"call": "plan", "now_ns": plan.now_ns, "digest": _digest(plan)}
+        if self._estimator is not None and (answers := self._estimator.take()):
+            entry["estimates"] = answers
+        self._write(entry)
 
     def committed(self, plan: StepPlan, result: StepResult, events: StepEvents, now_ns: int) -> None:
         """A step was committed."""
@@ -137,7 +154,7 @@ def _json(line: str, where: str) -> Any:
 
 
 Entry = dict[str, Any]
-_OPTIONAL = ("priority", "ignore_eos", "tenant", "session", "deadline_ns")
+_OPTIONAL = ("priority", "ignore_eos", "tenant", "session", "deadline_ns", "predicted_tokens")
 """What an `add` holds of a request only where it is not the default."""
 Call = Callable[[], str | None]
 """A call of the core; returns in what the outcome differs from the journal's, or None."""
@@ -152,12 +169,21 @@ class Replay:
     Raises JournalError for a malformed entry, which names `source` and the line.
     """
 
-    def __init__(self, entries: Iterator[dict[str, Any]], source: str = "journal") -> None:
+    def __init__(
+        self, entries: Iterator[dict[str, Any]], source: str = "journal", folders: Iterable[Path] = HERE
+    ) -> None:
+        """`folders`: where files of policies are looked for; they must be those of the run."""
         engine = next(entries)
         self._entries = entries
         self._source = source
+        self._estimator = ForetoldEstimator()
         try:
-            self.core = EngineCore(EngineConfig(**engine["config"]), Policies.of(engine["policies"]))
+            specs = engine["policies"]
+            _check_sources(specs, engine.get("sources", {}), folders)
+            policies = Policies.of(specs, folders, self._estimator)
+            self.core = EngineCore(EngineConfig(**engine["config"]), policies)
+        except PolicyError as error:
+            raise JournalError(f"{source}: line 1: policies: {error}") from error
         except _MALFORMED as error:
             raise self._malformed(1, error) from None
         self.num_plans = 0
@@ -211,12 +237,16 @@ class Replay:
 
     def _plan(self, entry: Entry) -> Call:
         now_ns, digest = _whole(entry["now_ns"]), entry["digest"]
+        estimates = [(_whole(device_ns), _whole(host_ns)) for device_ns, host_ns in entry.get("estimates", ())]
 
         def call() -> str | None:
             if len(self.core.in_flight) == self.core.config.depth:
                 return "a plan too many in flight"
+            self._estimator.foretell(estimates)
             plan = self.core.plan_step(now_ns)
             self.num_plans += 1
+            if self._estimator.num_missing:
+                return f"policies ask for {self._estimator.num_missing} estimates more than in the journal"
             if plan is None:
                 return "nothing to plan where the journal has a plan"
             return None if _digest(plan) == digest else f"step {plan.step} differs: {plan.digest()}"
@@ -239,6 +269,16 @@ class Replay:
             return None if want == got else f"finished {got}, the journal has {want}"
 
         return call
+
+
+def _check_sources(specs: Specs, sources: Mapping[str, str], folders: Iterable[Path]) -> None:
+    """Policies that are none of the house's are what they were. Raises PolicyError."""
+    for kind, digest in sources.items():
+        name = str(specs[kind]["name"])
+        if name.rpartition(":")[0].endswith(".py") and file_of(name, folders) is None:
+            raise PolicyError("name", f"there is no file {name.rpartition(':')[0]}; --from says where it lies")
+        if source_digest(registry.find(kind, name, folders)) != digest:
+            raise PolicyError("name", f"{name} has changed since the journal was written")
 
 
 def _whole(value: Any) -> int:

@@ -68,13 +68,16 @@ class RadixCache:
         """The cached prefix of what the sequence must compute; a match refreshes the nodes on its path."""
         if not self.caching:
             return NOTHING
-        found = self.tree.match(sequence.stream, sequence.num_tokens - 1)
+        found = self.tree.match(sequence.stream, sequence.num_tokens - 1, known=sequence.found)
+        sequence.found = found.node
         return RadixMatch(found, found.num_tokens // self.block_size)
 
     def find(self, sequence: Sequence) -> TreeMatch:
         """The cached prefix of all known tokens, for an order of the queue; refreshes like any match."""
         self.num_lookups += 1
-        return self.tree.match(sequence.stream, sequence.num_tokens)
+        found = self.tree.match(sequence.stream, sequence.num_tokens, known=sequence.found)
+        sequence.found = found.node
+        return found
 
     def match_known(self, sequence: Sequence) -> int:
         """Its tokens."""
@@ -82,7 +85,7 @@ class RadixCache:
 
     def peek(self, sequence: Sequence) -> int:
         """Tokens that a match would find; nothing changes."""
-        return self.tree.peek(sequence.stream, sequence.num_tokens - 1) if self.caching else 0
+        return self.tree.peek(sequence.stream, sequence.num_tokens - 1, known=sequence.found) if self.caching else 0
 
     # Memory of running sequences
 

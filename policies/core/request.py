@@ -94,6 +94,9 @@ class Request:
     tenant: str | None = None
     session: str | None = None
     deadline_ns: int | None = None
+    """By when its client wants its first token, or all of it: which, the workload decides."""
+    predicted_tokens: int | None = None
+    """A prediction of its output's length, with the error that the scenario gives it; never the length itself."""
     ignore_eos: bool = False
     """It is certain to generate all of `max_tokens`, and the engine is told so."""
 

@@ -35,6 +35,7 @@ class Sequence:
         "drafts",
         "end",
         "entry",
+        "found",
         "id",
         "in_batch",
         "in_flight",
@@ -100,6 +101,8 @@ class Sequence:
         self.private: list[int] = []
         self.node: RadixNode | None = None
         """On a radix tree: where the prefix that it has locked ends."""
+        self.found: RadixNode | None = None
+        """On a radix tree: where its latest look-up ended; the next one starts from there."""
         self.num_locked = 0
         """On a radix tree: tokens of that prefix."""
         self.num_inserted = 0

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 
 class WaitingQueue:
-    """Waiting and preempted sequences in the order in which they will be admitted."""
+    """Waiting and preempted sequences in the order in which they will be admitted.
 
-    __slots__ = ("_items",)
+    Those that were put first stand in front of an order that `insert_by` keeps, and are no part of it.
+    """
+
+    __slots__ = ("_items", "_num_in_front")
 
     def __init__(self) -> None:
         self._items: deque[Sequence] = deque()
+        self._num_in_front = 0
 
     def __len__(self) -> int:
         return len(self._items)
@@ -36,17 +40,22 @@ class WaitingQueue:
     def append_left(self, sequence: Sequence) -> None:
         """Put it first."""
         self._items.appendleft(sequence)
+        self._num_in_front += 1
 
     def insert_by(self, sequence: Sequence, key: Callable[[Sequence], Any]) -> None:
-        """Put it behind all whose key is not greater; the queue must be in order of `key`."""
-        insort(self._items, sequence, key=key)
+        """Put it behind all whose key is not greater; but for those put first, the queue must be in order of `key`."""
+        insort(self._items, sequence, lo=self._num_in_front, key=key)
 
     def pop_first(self) -> Sequence:
         """Take out who is next."""
+        if self._num_in_front:
+            self._num_in_front -= 1
         return self._items.popleft()
 
     def remove(self, sequence: Sequence) -> None:
         """Take `sequence` out, wherever it stands."""
+        if self._num_in_front and self._items.index(sequence) < self._num_in_front:
+            self._num_in_front -= 1
         self._items.remove(sequence)
 
     def replace(self, sequences: Iterable[Sequence]) -> None:
@@ -54,3 +63,4 @@ class WaitingQueue:
         items = deque(sequences)
         assert len(items) == len(self._items), (len(items), len(self._items))
         self._items = items
+        self._num_in_front = 0

@@ -7,6 +7,7 @@ from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
 from .modes import Mode
+from .places import Place, place
 
 
 def progress(sequence: Sequence) -> tuple[int, int]:
@@ -18,7 +19,8 @@ def progress(sequence: Sequence) -> tuple[int, int]:
 class FewestOutputs:
     """Fewest outputs, of equal ones the longest prompt; recomputed later, back at the tail of the queue (SGLang)."""
 
-    def __init__(self, mode: Mode = "recompute") -> None:
+    def __init__(self, to: Place = "tail", mode: Mode = "recompute") -> None:
+        self._to = to
         self.mode = mode
 
     def order(self, running: list[Sequence]) -> list[Sequence]:
@@ -30,5 +32,5 @@ class FewestOutputs:
         return min(reversed(running), key=progress)
 
     def put_back(self, queue: WaitingQueue, sequence: Sequence, scheduling: SchedulingPolicy) -> None:
-        """Like an arrival: last, or where the order of the queue wants it."""
-        scheduling.insert(queue, sequence)
+        """At the front, or as an arrival: last, or where the order of the queue wants it."""
+        place(self._to, queue, sequence, scheduling)

@@ -7,15 +7,17 @@ from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
 from .modes import Mode
+from .places import Place, place
 
 
 @register("preemption", "newest")
 class Newest:
-    """The last of the running list, recomputed later, back at the front of the queue (vLLM with fcfs)."""
+    """The last of the running list, recomputed later; at the front of the queue, as in vLLM with fcfs, or its tail."""
 
     takes_last = True
 
-    def __init__(self, mode: Mode = "recompute") -> None:
+    def __init__(self, to: Place = "front", mode: Mode = "recompute") -> None:
+        self._to = to
         self.mode = mode
 
     def victim(self, running: list[Sequence]) -> Sequence:
@@ -23,5 +25,5 @@ class Newest:
         return running[-1]
 
     def put_back(self, queue: WaitingQueue, sequence: Sequence, scheduling: SchedulingPolicy) -> None:
-        """First in the queue."""
-        queue.append_left(sequence)
+        """At the front or as an arrival."""
+        place(self._to, queue, sequence, scheduling)

@@ -21,6 +21,7 @@ from ...sim.recorder import Recorder
 from ..assembly import Assembly, assemble
 from ..loading import overridden
 from ..overrides import Overrides, apply_overrides
+from ..policy_files import source_digests
 from ..run import settled, simulate
 from ..schema_workload import TraceSettings
 from ..workloads.building import build_workload
@@ -122,7 +123,9 @@ def check_traffic(assemblies: Sequence[Assembly], warn: Callable[[str], None]) -
 
 
 def _digest(assembly: Assembly, traces: dict[str, str]) -> str:
-    """Names a point by all that its figures depend on: the scenario, model, GPU, trace and version."""
+    """Names a point by all that its figures depend on: the scenario, model, GPU, trace, files of policies, version."""
     path = str(getattr(assembly.scenario.workload, "path", None))
     whole = [__version__, assembly.resolved(), repr(assembly.model), repr(assembly.gpu), traces.get(path)]
+    if sources := source_digests(assembly.policies, assembly.folders):
+        whole.append(sources)
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:24]

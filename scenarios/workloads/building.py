@@ -12,6 +12,7 @@ from ..schema import Scenario
 from ..schema_workload import SESSION_FORMATS, GeneratedSettings, TraceSettings
 from .closed_loop import ClosedLoop
 from .drafting import drafts
+from .foretold import foretold
 from .generated import GeneratedWorkload
 from .session_trace import SessionTraceWorkload
 from .trace import TraceWorkload
@@ -25,8 +26,9 @@ def build_workload(scenario: Scenario, warn: Callable[[str], None]) -> Workload:
     """
     settings, seed = scenario.workload, scenario.run.seed
     if isinstance(settings, TraceSettings):
-        return play_trace(settings, path_given(scenario, "workload.path", settings.path, warn), seed, warn)
-    return generated_workload(settings, seed)
+        path = path_given(scenario, "workload.path", settings.path, warn)
+        return foretold(play_trace(settings, path, seed, warn), scenario)
+    return foretold(generated_workload(settings, seed), scenario)
 
 
 def generated_workload(settings: GeneratedSettings, seed: int) -> Workload:

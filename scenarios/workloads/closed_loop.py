@@ -47,5 +47,13 @@ class ClosedLoop:
             time_ns = max(arrival.time_ns, now_ns + next(self._pauses))
             if self._pacing.duration_s is not None and time_ns >= self._pacing.duration_s * NS_PER_S:
                 return ()
-            return (replace(arrival, time_ns=time_ns, request=replace(arrival.request, arrival_ns=time_ns)),)
+            return (_sent_at(time_ns, arrival),)
         return ()
+
+
+def _sent_at(time_ns: int, arrival: Arrival) -> Arrival:
+    """The same request at another time; its deadline moves with it."""
+    request = replace(arrival.request, arrival_ns=time_ns)
+    if request.deadline_ns is not None:
+        request = replace(request, deadline_ns=request.deadline_ns + time_ns - arrival.time_ns)
+    return replace(arrival, time_ns=time_ns, request=request)

@@ -40,3 +40,5 @@ class Draft(NamedTuple):
     priority: int = 0
     patience: Patience | None = None
     """None: it waits for ever."""
+    deadline_in_ns: int | None = None
+    """From its arrival; None where it is the SLO's, or none."""

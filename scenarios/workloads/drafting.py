@@ -50,10 +50,12 @@ def _asking(settings: SingleTraffic, seed: int, contents: Iterator[int]) -> Iter
     patience = _patience(settings)
     rule, urgency = settings.max_tokens, priorities(settings.priorities, seed)
     plain = _plain(settings, seed, contents)
-    if rule == "exact" and patience is None and [choice.priority for choice in settings.priorities] == [0]:
+    deadline_in_ns = None if settings.deadline_s is None else round(settings.deadline_s * 1e9)
+    told = patience is None and deadline_in_ns is None
+    if rule == "exact" and told and [choice.priority for choice in settings.priorities] == [0]:
         return plain  # what drafts ask for by themselves
     return (
-        draft._replace(max_tokens=rule, priority=priority, patience=patience)
+        draft._replace(max_tokens=rule, priority=priority, patience=patience, deadline_in_ns=deadline_in_ns)
         for draft, priority in zip(plain, urgency, strict=False)
     )
 

@@ -84,6 +84,7 @@ class GeneratedWorkload:
             turn,
             retry,
             None if draft.patience is None else draft.patience.timeout_ns,
+            None if draft.deadline_in_ns is None else time_ns + draft.deadline_in_ns,
         )
         if draft.patience is not None or turn < len(draft.turns or ()):
             self._under_way[arrival.request.id] = _UnderWay(number, turn, retry, draft, arrival, output_tokens)

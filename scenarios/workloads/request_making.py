@@ -26,6 +26,7 @@ def make_arrival(
     turn: int = 0,
     retry: int = 0,
     patience_ns: int | None = None,
+    deadline_ns: int | None = None,
 ) -> Arrival:
     """The `index`-th request (from 0), with a refusal where it has no prompt or no output; or a later turn of it, or a
     retry.
@@ -45,6 +46,7 @@ def make_arrival(
         tenant=tenant,
         session=session,
         priority=priority,
+        deadline_ns=deadline_ns,
     )
     output = Output(min(output_tokens, asked))
     return Arrival(time_ns, request, output, _refusal(prompt, output_tokens), patience_ns)

@@ -8,6 +8,7 @@ import pytest
 
 from llmsim.policies import registry
 from llmsim.policies.chunk_size.fixed import Fixed
+from llmsim.policies.chunk_size.unlimited import Unlimited
 from llmsim.policies.core.config import Policies
 from llmsim.policies.registry import KINDS, PolicyError, create, policies, register
 from llmsim.tests.support.driven_core import VLLM
@@ -86,7 +87,7 @@ def test_what_is_wrong_is_told_in_one_line(kind: str, spec: dict[str, Any], key:
 
 def test_a_number_without_a_point_serves_where_one_with_a_point_is_asked_for() -> None:
     @register("chunk_size", "scaled")
-    class Scaled:
+    class Scaled(Unlimited):
         """Takes a factor."""
 
         def __init__(self, factor: float) -> None:
@@ -99,7 +100,7 @@ def test_a_number_without_a_point_serves_where_one_with_a_point_is_asked_for() -
 
 def test_a_parameter_that_may_be_left_out_keeps_its_default() -> None:
     @register("chunk_size", "optional")
-    class Optional:
+    class Optional(Unlimited):
         """Takes a limit, or none."""
 
         def __init__(self, tokens: int | None = None) -> None:
@@ -115,7 +116,7 @@ def test_a_parameter_that_may_be_left_out_keeps_its_default() -> None:
 
 def test_a_parameter_without_a_type_takes_anything() -> None:
     @register("chunk_size", "untyped")
-    class Untyped:
+    class Untyped(Unlimited):
         """Takes whatever it is given."""
 
         def __init__(self, tokens) -> None:  # type: ignore[no-untyped-def]
@@ -126,7 +127,7 @@ def test_a_parameter_without_a_type_takes_anything() -> None:
 
 def test_a_parameter_with_choices_takes_these_alone() -> None:
     @register("chunk_size", "choosy")
-    class Choosy:
+    class Choosy(Unlimited):
         """Takes one of two words."""
 
         def __init__(self, unit: Literal["tokens", "blocks"] = "tokens") -> None:
@@ -139,7 +140,7 @@ def test_a_parameter_with_choices_takes_these_alone() -> None:
 
 def test_a_list_parameter_takes_lists() -> None:
     @register("chunk_size", "listed")
-    class Listed:
+    class Listed(Unlimited):
         """Takes a list."""
 
         def __init__(self, tokens: list[int]) -> None:
@@ -152,7 +153,7 @@ def test_a_list_parameter_takes_lists() -> None:
 
 def test_an_error_of_a_policy_that_names_no_parameter_stands_for_the_whole() -> None:
     @register("chunk_size", "moody")
-    class Moody:
+    class Moody(Unlimited):
         """Never works."""
 
         def __init__(self) -> None:

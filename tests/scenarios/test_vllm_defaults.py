@@ -50,6 +50,7 @@ def test_defaults_are_those_of_vllm() -> None:
         watermark=0.0,
         long_prefill_token_threshold=0,
         scheduling_policy="fcfs",
+        swap_space_gib=None,
     )
 
 

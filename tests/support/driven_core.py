@@ -10,6 +10,7 @@ from typing import Any
 
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
+from llmsim.policies.core.estimator import StepTimeEstimator
 from llmsim.policies.core.plan import StepEvents, StepPlan, StepResult
 from llmsim.policies.core.records import RequestRecord, Status
 from llmsim.policies.core.request import Prompt, Request
@@ -25,9 +26,11 @@ VLLM: dict[str, dict[str, Any]] = {
 BY_PRIORITY = VLLM | {"scheduling": {"name": "priority"}, "preemption": {"name": "least_urgent"}}
 
 
-def core_of(specs: Mapping[str, Mapping[str, Any]] = VLLM, **limits: Any) -> EngineCore:
+def core_of(
+    specs: Mapping[str, Mapping[str, Any]] = VLLM, *, estimator: StepTimeEstimator | None = None, **limits: Any
+) -> EngineCore:
     """A core with these policies and limits."""
-    return EngineCore(EngineConfig(**limits), Policies.of(specs))
+    return EngineCore(EngineConfig(**limits), Policies.of(specs, estimator=estimator))
 
 
 def request_of(name: str, num_prompt: int, max_tokens: int, *, arrival_ns: int = 0, priority: int = 0) -> Request:

@@ -21,8 +21,8 @@ def inspected_run(arguments: list[str]) -> dict[str, Any]:
     cores: list[EngineCore] = []
     make = Assembly.core
 
-    def kept(self: Assembly) -> EngineCore:
-        cores.append(make(self))
+    def kept(self: Assembly, *arguments: Any) -> EngineCore:
+        cores.append(make(self, *arguments))
         return cores[-1]
 
     Assembly.core = kept  # type: ignore[method-assign]

@@ -20,6 +20,9 @@ from llmsim.tests.support.scenario_files import BUSY, write_scenario
 from llmsim.tests.support.traffic import drive, random_core, random_requests
 
 NAMES = list(registry.policies("eviction"))
+ON_A_RADIX_TREE = [
+    "engine={preset: sglang, max_total_tokens: 6400, max_running_requests: 48, chunked_prefill_size: 512}"
+]
 
 
 def checking(core: EngineCore) -> Callable[[int], None]:
@@ -41,8 +44,10 @@ def test_under_any_traffic_all_are_served(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_run_with_it_serves_everyone_and_evicts(name: str, tmp_path: Path) -> None:
-    assembly = assemble(load_scenario(write_scenario(tmp_path, BUSY), [f"policies.eviction.name={name}"]))
+@pytest.mark.parametrize("settings", [[], ON_A_RADIX_TREE], ids=["hashed blocks", "radix tree"])
+def test_a_run_with_it_serves_everyone_and_evicts(settings: list[str], name: str, tmp_path: Path) -> None:
+    overrides = [*settings, f"policies={{eviction: {{name: {name}}}}}"]
+    assembly = assemble(load_scenario(write_scenario(tmp_path, BUSY), overrides))
     summary = run_into(assembly, tmp_path / "out", journal=False, warn=print)
     assert summary["num_requests"]["finished"] == 400
     assert pq.read_table(tmp_path / "out" / "steps.parquet")["num_evicted"].to_numpy().sum() > 100

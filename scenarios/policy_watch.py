@@ -1,0 +1,73 @@
+"""Keeps an eye on policies that are none of the house's: stops one that hangs, and says who is at fault for what."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from ..policies.core.engine import EngineCore
+from ..policies.errors import PolicyFault, PolicyHangs
+from ..policies.finding import described
+from ..policies.guarding import Guarded, watch_of
+from .errors import ScenarioError
+
+TICK_S = 0.5
+
+
+class Watchdog:
+    """A context in which a call of a watched policy that lasts longer than `Watch.longest_s` is broken off.
+
+    Nothing in Python ends a `while True: pass` but an exception raised in its thread from outside, which CPython can
+    do. It is counted in ticks, so that a process that was stopped and goes on is not blamed. A loop inside C code
+    (`sum(itertools.count())`) cannot be broken off. Where all policies are the house's, nothing is started.
+    """
+
+    def __init__(self, core: EngineCore) -> None:
+        self._watch = watch_of(core.policies)
+        self._over = threading.Event()
+        self._thread = threading.get_ident()
+        self._dog = threading.Thread(target=self._look, name="llmsim-watchdog", daemon=True)
+
+    def __enter__(self) -> None:
+        if self._watch is not None:
+            self._dog.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._watch is not None:
+            self._over.set()
+            self._dog.join()
+            self._raise(None)  # what was raised, but has not come through yet, is taken back
+
+    def _look(self) -> None:
+        watch = self._watch
+        assert watch is not None
+        seen, num_ticks = -1, 0
+        while not self._over.wait(TICK_S):
+            num_ticks = num_ticks + 1 if watch.call is not None and watch.num_calls == seen else 0
+            seen = watch.num_calls
+            if num_ticks * TICK_S > watch.longest_s:
+                self._raise(PolicyHangs)
+
+    def _raise(self, error: type[BaseException] | None) -> None:
+        what = None if error is None else ctypes.py_object(error)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), what)
+
+
+def blamed(error: BaseException, core: EngineCore, source: Path | None) -> ScenarioError | None:
+    """What a user is told of an exception that a policy of theirs has caused; None where none has.
+
+    `source` is the scenario's file, or the journal.
+    """
+    step = max(0, core.num_steps - 1)
+    if isinstance(error, PolicyFault):
+        when = f"before step {core.num_steps}" if error.during == "insert" else f"step {step}"
+        return ScenarioError(source, f"policies.{error.kind}", f"{error.name}: {when}: {error.during} {error.says}")
+    own = [policy.given_name for policy in core.policies if isinstance(policy, Guarded)]
+    if not own or not isinstance(error, Exception | PolicyHangs) or isinstance(error, ScenarioError | OSError):
+        return None
+    message = f"the engine broke at step {step} under {', '.join(own)}: {described(error)}"
+    return ScenarioError(source, "policies", message)

@@ -1,0 +1,38 @@
+"""A run's journal through a fresh core, with an eye on policies that are none of the house's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ..policies.core.journal import JournalError, Replay, read_journal
+from .policy_watch import Watchdog, blamed
+from .run import JOURNAL
+
+
+class Replayed(NamedTuple):
+    """What came of a replay."""
+
+    journal: Path
+    num_plans: int
+    num_finished: int
+    difference: str | None
+    """The first, None where all is identical."""
+
+
+def replay(result: Path, folder: Path | None = None) -> Replayed:
+    """Replay the journal of a result folder, or the file itself. Raises JournalError.
+
+    Files of policies are looked for in `folder`, else in the working directory and beside the journal.
+    """
+    journal = result / JOURNAL if (result / JOURNAL).is_file() else result
+    folders = (Path(), journal.parent) if folder is None else (folder,)
+    replayed = Replay(read_journal(journal), str(journal), folders)
+    try:
+        with Watchdog(replayed.core):
+            difference = replayed.run()
+    except BaseException as error:
+        if not isinstance(error, JournalError) and (wrong := blamed(error, replayed.core, journal)):
+            raise wrong from (error.__cause__ or error)
+        raise
+    return Replayed(journal, replayed.num_plans, replayed.num_finished, difference)
