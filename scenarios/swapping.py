@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from ..policies import registry
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import MemoryBudget
 from ..policies.core.specs import GIB
 from ..policies.finding import Folders
+from ..policies.preemption.modes import Mode
 from ..sim.cost_model.host_link import HostLink
 from .engine_defaults import ResolvedEngine
 from .errors import ScenarioError
@@ -15,16 +18,16 @@ from .schema import Scenario
 from .vllm_defaults import ResolvedVllm
 
 
-def swaps(policies: PolicySpecs, folders: Folders) -> bool:
-    """Whether the preemption policy sends KV to the host."""
-    return getattr(registry.create("preemption", policies["preemption"], folders), "mode", "recompute") == "swap"
+def _mode(policies: PolicySpecs, folders: Folders) -> object:
+    """What the preemption policy does with a victim's KV; one of a user's that does not say has it recomputed."""
+    return getattr(registry.create("preemption", policies["preemption"], folders), "mode", "recompute")
 
 
 def host_link(
     scenario: Scenario, policies: PolicySpecs, gpu: GpuSpec, budget: MemoryBudget, folders: Folders
 ) -> HostLink | None:
     """Each GPU's link to the host, None where nothing is swapped. ScenarioError where the data sheet has none."""
-    if not swaps(policies, folders):
+    if _mode(policies, folders) != "swap":
         return None
     try:
         return HostLink.of(gpu, budget.kv_bytes_per_token * budget.block_size)
@@ -37,7 +40,11 @@ def check_swapping(
 ) -> None:
     """Raise ScenarioError where policies and engine do not go together in this."""
     space = engine.swap_space_gib if isinstance(engine, ResolvedVllm) else None
-    if not swaps(policies, folders):
+    mode = _mode(policies, folders)
+    if mode not in get_args(Mode):
+        says = f"'{policies['preemption']['name']}' has the mode {mode!r}; it must be {' or '.join(get_args(Mode))}"
+        raise ScenarioError(scenario.source, "policies.preemption.name", says)
+    if mode != "swap":
         if space is not None and "mode" not in policies["preemption"]:
             says = "nothing is swapped there; policies.preemption: {name: ..., mode: swap} does"
             raise ScenarioError(scenario.source, "engine.swap_space_gib", says)

@@ -42,7 +42,7 @@ def summary_tables(summary: Summary) -> RenderableType:
     """The latency table, the engine's figures, and warnings in words."""
     warnings = [f"[yellow]warning:[/] {text}" for text in warnings_of(summary)]
     finished = f"{summary['num_requests']['finished']:,} requests finished"
-    swapped = [] if summary["swaps"] is None else [swap_sentence(summary["swaps"])]
+    swapped = [swap_sentence(summary["swaps"])] if "swaps" in summary else []
     tables = (latency_table(summary), engine_table(summary))
     return Group(escape(headline(summary)), finished, *tables, *swapped, *warnings)
 

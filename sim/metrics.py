@@ -115,7 +115,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "windowed": _windowed_rates(everything, window),
         **_cache_figures(measured),
         "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
-        "swaps": swap_figures(records.swaps(), run.host, span),
+        **({} if run.host is None else {"swaps": swap_figures(records.swaps(), run.host, span)}),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
         **_figures_over_time(fold),

@@ -22,13 +22,11 @@ class HostFacts:
     link: HostLink
 
 
-def swap_figures(events: Sequence[EventRecord], host: HostFacts | None, span: Window) -> dict[str, Any] | None:
-    """Counts, bytes and time of the swaps from the span's start on; the peak is the whole run's. None: nothing swaps.
+def swap_figures(events: Sequence[EventRecord], host: HostFacts, span: Window) -> dict[str, Any]:
+    """Counts, bytes and time of the swaps from the span's start on; the peak is the whole run's.
 
     Bytes and times are those of each GPU; the share is of the span.
     """
-    if host is None:
-        return None
     since = [event for event in events if event.time_ns >= span.start_ns]
     number = Counter(event.kind for event in since)
     out, back = (_blocks(since, kind) for kind in (EventKind.SWAP_OUT, EventKind.SWAP_IN))
