@@ -12,6 +12,7 @@ from .cache import cache
 from .check import check
 from .compare import compare
 from .decisions import decisions
+from .describe import describe
 from .importing import import_command
 from .listing import list_known
 from .plot import plot
@@ -59,6 +60,7 @@ def root(
 
 app.command()(run)
 app.command()(check)
+app.command()(describe)
 app.command("import")(import_command)
 app.add_typer(workload, name="workload")
 app.command()(cache)

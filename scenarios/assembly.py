@@ -111,6 +111,7 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         config = sglang_config(engine, budget, prefix_index)
     else:
         config = vllm_config(engine, budget, prefix_index)
+    _check_cache(scenario, engine, config)
     check_requirements(scenario, config, policies, folders)
     check_swapping(scenario, engine, policies, budget, folders)
     config = replace(config, num_host_blocks=num_host_blocks(engine, budget))
@@ -134,6 +135,14 @@ def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
     if scenario.hardware.tensor_parallel > 1 and gpu.interconnect_bytes_per_s is None:
         message = f"{gpu.name} has no link to other GPUs; tensor_parallel must be 1"
         raise ScenarioError(scenario.source, "hardware.tensor_parallel", message)
+
+
+def _check_cache(scenario: Scenario, engine: ResolvedEngine, config: EngineConfig) -> None:
+    if scenario.run.cache == "warm" and not config.enable_prefix_caching:
+        sglang = isinstance(engine, ResolvedSglang)
+        key = "disable_radix_cache: true" if sglang else "enable_prefix_caching: false"
+        message = f"'warm' needs a prefix cache, which engine.{key} switches off"
+        raise ScenarioError(scenario.source, "run.cache", message)
 
 
 def _unheard(_: str) -> None:

@@ -25,6 +25,7 @@ from .policy_files import source_digests
 from .policy_watch import Watchdog, blamed
 from .preset_policies import departures
 from .results import ResultFolder
+from .warm_cache import check_journal, warm_up
 from .workloads.building import build_workload
 
 JOURNAL = "journal.jsonl.gz"
@@ -45,6 +46,8 @@ def run_into(
     a mistake of the user's, KeyboardInterrupt.
     """
     result = ResultFolder(target, force=force)
+    if journal:
+        check_journal(assembly)
     workload = build_workload(assembly.scenario, warn)
     assembly = settled(assembly, warn)
     with result as folder:
@@ -65,8 +68,11 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
+    num_cached = 0
     core = assembly.core(None if log is None else log.hear(assembly.cost_model()))
     try:
+        if assembly.scenario.run.cache == "warm":
+            num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
             core,
             SimExecutor(assembly.cost_model(), assembly.host_link),
@@ -92,7 +98,7 @@ def simulate(
         if wrong := blamed(error, core, assembly.scenario.source):
             raise wrong from (error.__cause__ or error)
         raise
-    return summarize(recorder, facts(assembly))
+    return summarize(recorder, facts(assembly, num_cached))
 
 
 def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
@@ -110,8 +116,8 @@ def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
     return assembly.with_warmup(float(finished.sent_ns[order][cut]) / NS_PER_S if cut else 0.0)
 
 
-def facts(assembly: Assembly) -> RunFacts:
-    """What a summary tells of a run beside its records."""
+def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
+    """What a summary tells of a run beside its records, which began with so many blocks in the cache."""
     scenario, link = assembly.scenario, assembly.host_link
     return RunFacts(
         scenario=scenario.name,
@@ -125,6 +131,8 @@ def facts(assembly: Assembly) -> RunFacts:
         tensor_parallel=scenario.hardware.tensor_parallel,
         departures=departures(scenario),
         warmup_ns=assembly.warmup_ns,
+        cache=scenario.run.cache,
+        num_cached_blocks=num_cached_blocks,
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
         host=None if link is None else HostFacts(assembly.config.num_host_blocks, link),

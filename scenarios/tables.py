@@ -31,6 +31,10 @@ MEMORY = (
 UNITS = (("h", 10_000.0, 1 / 3600), ("s", 1.0, 1.0), ("ms", 0.0, 1000.0))
 """Unit of a row, the mean in seconds from which it is used, and units a second."""
 GIB = 1 << 30
+CLOSED_LOOP = (
+    "a closed loop: clients waited for their answers, so the request rate is what the engine let them send, "
+    "and latencies say nothing about traffic that does not wait"
+)
 
 
 def print_summary(summary: Summary, console: Console | None = None) -> None:
@@ -102,10 +106,7 @@ def warnings_of(summary: Summary) -> list[str]:
             "so latencies depend on how long the run was"
         )
     if summary["closed_loop"]:
-        found.append(
-            "a closed loop: clients waited for their answers, so the request rate is what the engine let them send, "
-            "and latencies say nothing about traffic that does not wait"
-        )
+        found.append(CLOSED_LOOP)
     if lost := [f"{counts[status]:,} {status}" for status in ("refused", "aborted", "unfinished") if counts[status]]:
         found.append(f"{', '.join(lost)} of {sum(counts.values()):,} requests; latencies leave them out")
     if not sum(counts.values()) and summary["num_warmup_requests"]:

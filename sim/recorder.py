@@ -131,6 +131,10 @@ class Recorder:
         """The pooled gaps so far."""
         return self._gaps.merged()
 
+    def gap_batches(self) -> list[Gaps]:
+        """The same as batches in a row."""
+        return self._gaps.batches()
+
     def _flush_steps(self) -> None:
         rows, self._steps = self._steps, []
         if self._writers:

@@ -12,7 +12,9 @@ from .running import serve_running
 
 @register("batching", "unified")
 class Unified:
-    """Prefill chunks and decodes share the budget; nobody is admitted in a step that had to preempt."""
+    """Running requests first, then the queue, prefill chunks and decodes under one budget; a step that had to preempt
+    admits nobody.
+    """
 
     decodes_alone = True
 

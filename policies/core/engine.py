@@ -115,6 +115,18 @@ class EngineCore:
         """The latest admission number in the decode batch; 0 if it is empty."""
         return next((key for key in reversed(self.running) if self.running[key].in_batch), 0)
 
+    def take_over_cache(self, other: EngineCore) -> None:
+        """Begin with the KV cache of an idle engine of the same configuration, and the eviction policy that orders it.
+
+        To be called before the first request; `other` must not be used any more.
+        """
+        assert not self.num_steps, f"{self.num_steps} steps were planned already"
+        assert not self.sequences, f"{len(self.sequences)} requests are under way"
+        assert not other.sequences, f"{len(other.sequences)} requests are under way in the other"
+        assert self.config == other.config, (self.config, other.config)
+        self.kv_cache = other.kv_cache
+        self.policies = self.policies._replace(eviction=other.policies.eviction)
+
     # Requests come and go
 
     def refusal(self, request: Request) -> str | None:
