@@ -16,6 +16,7 @@ from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
 from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
+from ..sim.cost_model.host_link import HostLink
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
@@ -30,6 +31,7 @@ from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
 from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
 from .sglang_policies import batching_of
+from .swapping import check_swapping, host_link, num_host_blocks
 from .vllm_defaults import ResolvedVllm
 from .vllm_engine import vllm_budget, vllm_config, vllm_kv_bytes
 
@@ -49,6 +51,8 @@ class Assembly:
     config: EngineConfig
     folders: tuple[Path, ...] = (Path(),)
     """Where files of policies are looked for."""
+    host_link: HostLink | None = None
+    """Where preempted sequences are swapped to the host."""
 
     def core(self, estimator: StepTimeEstimator | None = None) -> EngineCore:
         """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
@@ -111,7 +115,10 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         config = vllm_config(engine, budget, prefix_index)
     _check_cache(scenario, engine, config)
     check_requirements(scenario, config, policies, folders)
-    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders)
+    check_swapping(scenario, engine, policies, budget, folders)
+    config = replace(config, num_host_blocks=num_host_blocks(engine, budget))
+    link = host_link(scenario, policies, gpu, budget, folders)
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders, link)
 
 
 def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:

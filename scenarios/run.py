@@ -20,6 +20,7 @@ from ..sim.fragmentation import KVLayout
 from ..sim.latencies import Latencies, Slo
 from ..sim.metrics import RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
+from ..sim.swap_figures import HostFacts
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
@@ -77,7 +78,7 @@ def simulate(
             num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
             core,
-            SimExecutor(assembly.cost_model()),
+            SimExecutor(assembly.cost_model(), assembly.host_link),
             workload,
             recorder,
             frontend=assembly.frontend(),
@@ -120,7 +121,7 @@ def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
 
 def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
     """What a summary tells of a run beside its records, which began with so many blocks in the cache."""
-    scenario = assembly.scenario
+    scenario, link = assembly.scenario, assembly.host_link
     return RunFacts(
         scenario=scenario.name,
         seed=scenario.run.seed,
@@ -138,6 +139,7 @@ def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
         kv_layout=_kv_layout(assembly.config),
+        host=None if link is None else HostFacts(assembly.config.num_host_blocks, link),
     )
 
 

@@ -47,7 +47,9 @@ def summary_tables(summary: Summary) -> RenderableType:
     """The latency table, the engine's figures, and warnings in words."""
     warnings = [f"[yellow]warning:[/] {text}" for text in warnings_of(summary)]
     finished = f"{summary['num_requests']['finished']:,} requests finished"
-    return Group(escape(headline(summary)), finished, latency_table(summary), engine_table(summary), *warnings)
+    swapped = [swap_sentence(summary["swaps"])] if "swaps" in summary else []
+    tables = (latency_table(summary), engine_table(summary))
+    return Group(escape(headline(summary)), finished, *tables, *swapped, *warnings)
 
 
 def latency_table(summary: Summary) -> Table:
@@ -72,6 +74,16 @@ def engine_table(summary: Summary) -> Table:
     for a, b in zip_longest(left, right, fillvalue=("", "")):
         table.add_row(*a, *b)
     return table
+
+
+def swap_sentence(swaps: Mapping[str, Any]) -> str:
+    """What was swapped to the host and back, for each GPU."""
+    full = f"; {swaps['num_host_full']:,} more found the host full and recomputed" if swaps["num_host_full"] else ""
+    return (
+        f"swapped to the host {swaps['num_out']:,} times ({swaps['out_bytes'] / GIB:.2f} GiB), back"
+        f" {swaps['num_in']:,} times ({swaps['in_bytes'] / GIB:.2f} GiB), {_percent(swaps['time_share'])} of the time;"
+        f" at most {swaps['peak_host_bytes'] / GIB:.2f} of {swaps['host_bytes'] / GIB:.2f} GiB there{full}"
+    )
 
 
 def memory_table(memory: Mapping[str, int]) -> Table:

@@ -40,6 +40,8 @@ class ResolvedVllm:
     long_prefill_token_threshold: int
     scheduling_policy: str
     kv_reservation: KVReservation
+    swap_space_gib: float | None
+    """None: no host memory for KV."""
 
 
 def resolve_vllm(
@@ -73,6 +75,7 @@ def resolve_vllm(
         long_prefill_token_threshold=given_or(engine.long_prefill_token_threshold, 0),
         scheduling_policy=given_or(engine.scheduling_policy, "fcfs"),
         kv_reservation=reservation,
+        swap_space_gib=engine.swap_space_gib,
     )
     _check(resolved, model_max_len, file)
     return resolved

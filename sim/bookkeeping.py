@@ -24,7 +24,7 @@ class Recorder(Protocol):
         """A request ended."""
 
     def on_event(self, record: EventRecord) -> None:
-        """Someone was preempted, evicted, refused or aborted."""
+        """Someone was preempted, evicted, swapped, refused or aborted."""
 
 
 class Journal(Protocol):
@@ -73,6 +73,9 @@ class Bookkeeper:
                 kind = EventKind.PREEMPT
                 whom = by.id if by is not None else None
                 self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, victim.id, whom, num_blocks, reason))
+        for kind, sequence, by, num_blocks, reason in plan.swaps:
+            whom = by.id if by is not None else None
+            self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, sequence.id, whom, num_blocks, reason))
         for sequence in plan.aborted:
             kind = EventKind.ABORT
             self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, sequence.id, None, 0, "memory"))

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ..policies.core.records import Status
+from ..policies.core.records import EventRecord, Status
 from .columns import NS_PER_S, RequestColumns, StepColumns
 from .fragmentation import FragmentationFold, KVLayout
 from .gaps import Gaps
@@ -25,6 +25,7 @@ from .overload import QueueFold, is_overloaded
 from .percentiles import distribution, gap_distribution
 from .rates import rates, windowed_rates
 from .step_fold import StepFold
+from .swap_figures import HostFacts, swap_figures
 from .window import Window
 
 MEMORY_KEYS = (
@@ -52,6 +53,10 @@ class Records(Protocol):
 
     def gaps(self) -> Gaps:
         """The pooled gaps of the measured requests."""
+        ...
+
+    def swaps(self) -> list[EventRecord]:
+        """The events of swapping, in order."""
         ...
 
     def gap_batches(self) -> Sequence[Gaps]:
@@ -86,6 +91,8 @@ class RunFacts:
     """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
     kv_layout: KVLayout = field(default_factory=KVLayout)
+    host: HostFacts | None = None
+    """Where preempted sequences are swapped to; None: they are recomputed."""
 
 
 def summarize(records: Records, run: RunFacts) -> Summary:
@@ -121,6 +128,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "cached_blocks_at_start": run.num_cached_blocks,
         **_cache_figures(measured),
         "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
+        **({} if run.host is None else {"swaps": swap_figures(records.swaps(), run.host, span)}),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
         **_figures_over_time(fold),

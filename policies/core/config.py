@@ -51,6 +51,8 @@ class EngineConfig:
     keeps_urgent: bool = True
     """On a radix tree the more urgent's content is of a higher priority. False: of a lower one, as in SGLang where
     clients write urgency as low values."""
+    num_host_blocks: int = 0
+    """Blocks of host memory for the KV of preempted sequences, where the preemption policy swaps."""
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -67,6 +69,8 @@ class EngineConfig:
             raise ValueError(f"depth: {self.depth} is out of range; 1 or 2")
         if not 0 <= self.watermark < 1:
             raise ValueError(f"watermark: {self.watermark} is out of range; at least 0, below 1")
+        if self.num_host_blocks < 0:
+            raise ValueError(f"num_host_blocks: {self.num_host_blocks} is out of range; at least 0")
         if self.num_speculative_tokens < 0:
             raise ValueError(f"num_speculative_tokens: {self.num_speculative_tokens} is out of range; at least 0")
         if self.num_speculative_tokens and self.depth > 1:

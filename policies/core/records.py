@@ -133,6 +133,10 @@ class EventKind(StrEnum):
     EVICT = "evict"
     REFUSE = "refuse"
     ABORT = "abort"
+    SWAP_OUT = "swap_out"  # preempted, its computed KV copied to the host
+    SWAP_IN = "swap_in"  # admitted again, its KV copied back
+    SWAP_FULL = "swap_full"  # preempted, to be recomputed, since the host had no room
+    SWAP_DROP = "swap_drop"  # ended while its KV was on the host
 
 
 class EventRecord(NamedTuple):
@@ -142,9 +146,9 @@ class EventRecord(NamedTuple):
     time_ns: int
     kind: EventKind
     request_id: str
-    """The request preempted, refused or aborted; for an eviction the one that computed the evicted blocks."""
+    """The request preempted, swapped, refused or aborted; for an eviction the one that computed the evicted blocks."""
     by: str | None
-    """The request for which it was done; None where it was the decode batch as a whole."""
+    """The request for which it was done; None where it was the decode batch as a whole, or nobody else."""
     num_blocks: int
     reason: str
-    """Refusals: why. Evictions and preemptions: `decode`, `prefill` or `admit`, what needed the blocks."""
+    """Refusals: why. Evictions, preemptions and swaps: `decode`, `prefill` or `admit`, what needed the blocks."""

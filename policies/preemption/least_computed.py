@@ -6,6 +6,7 @@ from ..core.sequence import Sequence
 from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
+from .modes import Mode
 from .places import Place, place
 
 
@@ -13,8 +14,9 @@ from .places import Place, place
 class LeastComputed:
     """The fewest computed tokens, which are the least to recompute (vllm#54644); of equal ones the newest."""
 
-    def __init__(self, to: Place = "front") -> None:
+    def __init__(self, to: Place = "front", mode: Mode = "recompute") -> None:
         self._to = to
+        self.mode = mode
 
     def victim(self, running: list[Sequence]) -> Sequence:
         """By tokens whose KV would be lost."""

@@ -6,6 +6,7 @@ from ..core.sequence import Sequence
 from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
+from .modes import Mode
 from .places import Place, place
 
 
@@ -15,8 +16,9 @@ class Newest:
 
     takes_last = True
 
-    def __init__(self, to: Place = "front") -> None:
+    def __init__(self, to: Place = "front", mode: Mode = "recompute") -> None:
         self._to = to
+        self.mode = mode
 
     def victim(self, running: list[Sequence]) -> Sequence:
         """The last."""

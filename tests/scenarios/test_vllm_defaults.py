@@ -51,6 +51,7 @@ def test_defaults_are_those_of_vllm() -> None:
         long_prefill_token_threshold=0,
         scheduling_policy="fcfs",
         kv_reservation="paged",
+        swap_space_gib=None,
     )
 
 
