@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
+from ..policies.core.config import EngineConfig
 from ..policies.core.journal import JournalWriter
+from ..policies.core.radix_cache import OutOfMemory
 from ..policies.core.records import Status
 from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
+from ..sim.fragmentation import KVLayout
 from ..sim.latencies import Latencies, Slo
 from ..sim.metrics import RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
@@ -23,7 +26,7 @@ from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
 from .policy_files import source_digests
 from .policy_watch import Watchdog, blamed
-from .preset_policies import departures
+from .preset_policies import PolicySpecs, departures
 from .results import ResultFolder
 from .warm_cache import check_journal, warm_up
 from .workloads.building import build_workload
@@ -93,7 +96,7 @@ def simulate(
         if log is not None:
             with suppress(Exception):
                 log.close()
-        if isinstance(error, StallError):
+        if isinstance(error, (StallError, OutOfMemory)):
             raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
         if wrong := blamed(error, core, assembly.scenario.source):
             raise wrong from (error.__cause__ or error)
@@ -129,14 +132,26 @@ def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
         model=scenario.model,
         gpu=scenario.hardware.gpu,
         tensor_parallel=scenario.hardware.tensor_parallel,
-        departures=departures(scenario),
+        departures=departures(scenario) | _reservation(assembly),
         warmup_ns=assembly.warmup_ns,
         cache=scenario.run.cache,
         num_cached_blocks=num_cached_blocks,
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
+        kv_layout=_kv_layout(assembly.config),
         host=None if link is None else HostFacts(assembly.config.num_host_blocks, link),
     )
+
+
+def _kv_layout(config: EngineConfig) -> KVLayout:
+    is_contiguous = config.kv_reservation == "contiguous"
+    return KVLayout(config.block_size, shares_blocks=config.enable_prefix_caching, is_contiguous=is_contiguous)
+
+
+def _reservation(assembly: Assembly) -> PolicySpecs:
+    """What no preset does: KV memory that is not paged stands beside the policies that are not the preset's own."""
+    reservation = assembly.config.kv_reservation
+    return {} if reservation == "paged" else {"kv_reservation": {"name": reservation}}
 
 
 def _open_journal(folder: Path, assembly: Assembly) -> JournalWriter:

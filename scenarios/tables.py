@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from rich import box
@@ -70,7 +71,7 @@ def engine_table(summary: Summary) -> Table:
     for justify in ("left", "right", "left", "right"):
         table.add_column(justify=justify, no_wrap=True)
     left, right = list(_service_figures(summary)), list(_engine_figures(summary))
-    for a, b in zip(left, right, strict=True):
+    for a, b in zip_longest(left, right, fillvalue=("", "")):
         table.add_row(*a, *b)
     return table
 
@@ -131,6 +132,10 @@ def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:
     yield "  and output tokens/s", _number(windowed["output_tokens_per_s"])
     yield "duration, s", _number(summary["duration_s"])
     yield "  of which drain, s", _number(summary["drain_s"])
+    loss = summary["fragmentation"]
+    if loss["num_refused_admissions"] is not None:
+        yield "refused admissions", _number(loss["num_refused_admissions"])
+        yield "  of which for holes", _percent(loss["scattered_share"])
 
 
 def _engine_figures(summary: Summary) -> Iterable[tuple[str, str]]:
@@ -143,6 +148,9 @@ def _engine_figures(summary: Summary) -> Iterable[tuple[str, str]]:
     yield "steps", f"{summary['num_steps']:,}"
     yield "GPU busy", _percent(use["busy"])
     yield "FLOPs / bandwidth", f"{_percent(use['flops'])} / {_percent(use['bandwidth'])}"
+    for kind in ("internal", "external"):
+        if summary["fragmentation"][kind]["mean"] is not None:
+            yield f"{kind} frag., mean / max", _both(summary["fragmentation"][kind], _percent)
 
 
 def _latency_cells(figures: Mapping[str, float | None], p99_s: list[float] | None) -> list[str]:

@@ -106,7 +106,8 @@ def step_record(flight: Flight, num_finished: int, num_accepted: int) -> StepRec
     # fmt: off
     return StepRecord(
         plan.step, flight.start_ns, cost.device_ns, kind, plan.num_prefill_tokens, decodes, context, plan.num_running,
-        plan.num_waiting, plan.num_free_blocks, plan.num_cached_blocks, num_evicted, len(plan.preempted), num_finished,
-        plan.num_drafts, num_accepted, cost.compute_ns, cost.memory_ns, cost.host_ns, cost.extrapolated,
+        plan.num_waiting, plan.num_free_blocks, plan.num_cached_blocks, plan.kv_tokens,
+        plan.refused_blocks, num_evicted, len(plan.preempted), num_finished, plan.num_drafts, num_accepted,
+        cost.compute_ns, cost.memory_ns, cost.host_ns, cost.extrapolated,
     )
     # fmt: on

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..policies.core.records import EventRecord, Status
 from .columns import NS_PER_S, RequestColumns, StepColumns
+from .fragmentation import FragmentationFold, KVLayout
 from .gaps import Gaps
 from .intervals import gap_intervals, intervals
 from .latencies import Latencies, Slo
@@ -89,6 +90,7 @@ class RunFacts:
     closed_loop: bool = False
     """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
+    kv_layout: KVLayout = field(default_factory=KVLayout)
     host: HostFacts | None = None
     """Where preempted sequences are swapped to; None: they are recomputed."""
 
@@ -99,7 +101,8 @@ def summarize(records: Records, run: RunFacts) -> Summary:
     span = _span(everything, run.warmup_ns)
     window = load_window(everything, run.warmup_ns)
     queue = QueueFold(Window(run.warmup_ns, _last_arrival_ns(everything)))
-    fold = StepFold(window, run.usable_blocks, queue)
+    fragmentation = FragmentationFold(window, run.usable_blocks, run.kv_layout)
+    fold = StepFold(window, run.usable_blocks, queue, fragmentation)
     for chunk in records.step_chunks():
         fold.add(chunk)
     fold.close()
@@ -215,6 +218,7 @@ def _figures_over_time(fold: StepFold) -> Summary:
     work = {"busy": fold.busy_ns, "flops": fold.compute_ns, "bandwidth": fold.memory_ns}
     return {
         "kv_usage": fold.used_blocks.summary(length_ns, scale=fold.usable_blocks),
+        "fragmentation": fold.fragmentation.summary(),
         "running": fold.running.summary(length_ns),
         "waiting": fold.waiting.summary(length_ns),
         "utilization": {name: ns / length_ns if length_ns else None for name, ns in work.items()},

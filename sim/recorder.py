@@ -57,7 +57,7 @@ class Recorder:
 
     With a folder, the rows go to `requests.parquet`, `steps.parquet`, `events.parquet` and `itl.parquet` in
     it, and steps are read back from the file. Without one, the columns of steps that metrics need stay in
-    memory (53 bytes a step) and events are dropped, but for swaps.
+    memory (65 bytes a step) and events are dropped, but for swaps.
     """
 
     def __init__(self, folder: Path | None = None) -> None:

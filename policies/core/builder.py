@@ -93,7 +93,7 @@ class StepBuilder:
         changed and the answer is False.
         """
         batch, cache = self.core.batch, self.core.kv_cache
-        tokens, blocks = batch.size, batch.num_crossing()
+        tokens, blocks = batch.size, cache.num_needed(batch)
         for sequence, n in extensions:
             tokens += n
             blocks += max(0, cache.num_blocks_short(sequence, sequence.computed + n))
@@ -115,7 +115,7 @@ class StepBuilder:
         core, batch = self.core, self.core.batch
         filling = [] if core.in_flight else batch.filling()
         work: list[tuple[int, Sequence, int | None]] = [(s.admission, s, n) for s, n in extensions]
-        work += [(s.admission, s, 1) for s in batch.crossing()]
+        work += [(s.admission, s, 1) for s in core.kv_cache.crossing(batch)]
         work += [(s.admission, s, None) for s in filling]
         if len(work) > 1:
             work.sort(key=lambda item: item[0])
@@ -239,13 +239,15 @@ class StepBuilder:
 
         What lies on the host behind the cached prefix is copied back, into blocks that are taken for it.
         A reason, and nothing changed, where memory does not suffice: for all its known tokens with
-        `reserve_full_prompt`, else for those of this step; `watermark` blocks stay free while anyone runs.
+        `reserve_full_prompt`, else for those of this step, or for its range where memory is contiguous; `watermark`
+        blocks stay free while anyone runs.
         """
         core, cache = self.core, self.core.kv_cache
         total = self.num_ready(sequence, match) + num_tokens
         room = max(total, sequence.num_tokens) if self.config.reserve_full_prompt else total
-        needed = -(-room // cache.block_size) - match.num_blocks + match.num_idle
-        if needed > cache.pool.num_free - (core.watermark_blocks if core.running else 0):
+        needed, spare = cache.num_to_admit(sequence, match, room), core.watermark_blocks if core.running else 0
+        if not cache.has_room(needed, spare):
+            self.plan.refused_blocks = needed + spare
             return Blocked.MEMORY
         cache.acquire(sequence, match)
         self._start(sequence, match, num_tokens, num_drafts)

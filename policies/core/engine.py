@@ -142,6 +142,9 @@ class EngineCore:
         blocks = -(-(total - 1) // config.block_size)  # the last token is never computed
         if config.refuses_what_never_fits and blocks > config.num_blocks - 1:
             return f"prompt and max_tokens ({total}) need {blocks} KV blocks of {config.num_blocks - 1}"
+        tokens, spare = (config.num_blocks - 1) * config.block_size, config.spare_tokens
+        if config.refuses_what_never_fits and spare and total + spare > tokens:
+            return f"prompt and max_tokens ({total}), and {spare} to spare, exceed the {tokens} tokens of KV memory"
         if not config.enable_chunked_prefill and prompt > config.max_num_batched_tokens:
             return f"without chunked prefill {prompt} tokens exceed max_num_batched_tokens"
         return None
@@ -213,11 +216,14 @@ class EngineCore:
         return plan
 
     def take_stock(self, plan: StepPlan) -> None:
-        """Note in a plan how many run and wait, and how many blocks are free."""
+        """Note in a plan how many run and wait, how many blocks are free, and how many tokens are held."""
         plan.num_running = len(self.running)
         plan.num_waiting = len(self.waiting)
         plan.num_free_blocks = self.kv_cache.pool.num_free
         plan.num_cached_blocks = self.kv_cache.index.num_evictable
+        plan.kv_tokens = self.batch.context_tokens
+        if self.loose:
+            plan.kv_tokens += sum(sequence.computed for sequence in self.loose.values())
 
     def commit_step(self, plan: StepPlan, result: StepResult, now_ns: int) -> StepEvents:
         """Deliver a step's tokens: roll back rejected drafts, end what is done, free its blocks. In order of plans."""

@@ -117,10 +117,14 @@ class StepPlan:
     evictions: Items[Eviction] = ()
     blocked: Blocked | None = None
     """What kept the first waiting sequence out."""
+    refused_blocks: int = 0
+    """Blocks that had to be free for it, where `StepBuilder.admit` found memory short."""
     num_running: int = 0
     num_waiting: int = 0
     num_free_blocks: int = 0
     num_cached_blocks: int = 0
+    kv_tokens: int = 0
+    """Summed context of all that run, after the step, those included that it has nothing for."""
 
     @property
     def num_tokens(self) -> int:

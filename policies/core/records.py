@@ -61,6 +61,13 @@ class StepRecord(NamedTuple):
     """Blocks that can be handed out, cached but unused ones included."""
     cached_blocks: int
     """Of the free blocks, those whose content the prefix index still holds."""
+    kv_tokens: int
+    """Summed context of all that run, after the step; a token that requests share counts for each of them."""
+    refused_blocks: int
+    """Blocks (the watermark's included) that had to be free for the request that memory kept out; 0: it kept none out.
+
+    Only where blocks are counted request by request: 0 with the sglang preset, and after a preemption.
+    """
     num_evicted: int
     num_preempted: int
     num_finished: int

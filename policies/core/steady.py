@@ -33,10 +33,7 @@ class SteadyDecode:
             return 0
         if any(plan.rows or plan.detached or plan.batch_number is None or _tells(plan) for plan in core.in_flight):
             return 0
-        steps = batch.steps_to_end() - 1
-        if -(-steps // config.block_size) * batch.size <= core.num_free_blocks:
-            return steps
-        return min(steps, core.num_free_blocks // batch.size * config.block_size)
+        return core.kv_cache.steps_that_fit(batch, batch.steps_to_end() - 1)
 
     def plan(self, now_ns: int) -> Items[Eviction]:
         """Plan one step; returns what was evicted for it."""
