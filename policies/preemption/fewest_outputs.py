@@ -17,7 +17,7 @@ def progress(sequence: Sequence) -> tuple[int, int]:
 
 @register("preemption", "fewest_outputs")
 class FewestOutputs:
-    """Fewest outputs, of equal ones the longest prompt; recomputed later, back at the tail of the queue (SGLang)."""
+    """Fewest outputs, of equal ones the longest prompt; back at the tail of the queue (SGLang)."""
 
     def __init__(self, to: Place = "tail", mode: Mode = "recompute") -> None:
         self._to = to

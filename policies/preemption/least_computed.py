@@ -12,7 +12,7 @@ from .places import Place, place
 
 @register("preemption", "least_computed")
 class LeastComputed:
-    """The fewest computed tokens, which are the least to recompute (vllm#54644); of equal ones the newest."""
+    """The fewest computed tokens, the least to recompute or copy (vllm#54644); of equal ones the newest."""
 
     def __init__(self, to: Place = "front", mode: Mode = "recompute") -> None:
         self._to = to

@@ -12,7 +12,7 @@ from .places import Place, place
 
 @register("preemption", "newest")
 class Newest:
-    """The last of the running list, recomputed later; at the front of the queue, as in vLLM with fcfs, or its tail."""
+    """The last of the running list; back at the front of the queue, as in vLLM with fcfs, or its tail."""
 
     takes_last = True
 
