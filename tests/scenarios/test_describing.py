@@ -95,7 +95,7 @@ def test_chunked_prefill_and_its_absence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("chunk", "says"), [(512, "or both at once"), (-1, "enable_mixed_chunk does nothing")])
 def test_sglang_mixes_where_it_chunks(tmp_path: Path, chunk: int, says: str) -> None:
-    keys = {"engine.preset": "sglang", "engine.enable_mixed_chunk": "true", "engine.chunked_prefill_size": chunk}
+    keys = {"engine.preset": "sglang", "engine.enable_mixed_chunk": True, "engine.chunked_prefill_size": chunk}
     scenario = load_scenario(write_scenario(tmp_path), keys)
     assert says in " ".join(describe(assemble(scenario))["answers"]["batch"]["sentences"])
 
