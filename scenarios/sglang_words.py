@@ -13,11 +13,14 @@ from .sglang_defaults import ResolvedSglang
 def batch(assembly: Assembly) -> Iterator[str]:
     """How a batch is formed."""
     engine = _engine(assembly)
+    mixes = engine.enable_mixed_chunk and engine.chunk_tokens is not None
     yield (
         "A step either computes prompts or gives everyone that runs one token"
-        + (", or both at once (enable_mixed_chunk)" if engine.enable_mixed_chunk else "")
+        + (", or both at once (enable_mixed_chunk)" if mixes else "")
         + f"; at most {number(assembly.config.max_num_seqs)} requests run (max_running_requests)."
     )
+    if engine.enable_mixed_chunk and not mixes:
+        yield "SGLang mixes chunks alone: with chunked_prefill_size -1 enable_mixed_chunk does nothing."
     if engine.prefill_decode_interval:
         yield f"After a prefill come {number(engine.prefill_decode_interval)} decode steps (prefill_decode_interval)."
     if engine.disable_overlap_schedule:

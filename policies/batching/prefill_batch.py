@@ -152,6 +152,7 @@ class PrefillBatch:
         if step.decode_all(self.policy.loose_decodes(step)):
             return True
         core.put_last(self.members)
+        step.make_room(cache.pool.num_free * cache.block_size)  # all that can be evicted was, in vain
         return False
 
     def _assure_memory(self) -> None:

@@ -11,7 +11,6 @@ import pytest
 from llmsim.policies import registry
 from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.describing import PRESETS, QUESTIONS, describe
-from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario
 from llmsim.scenarios.policy_words import policy_words
 from llmsim.scenarios.schema import json_schema
@@ -96,6 +95,13 @@ def test_chunked_prefill_and_its_absence(tmp_path: Path) -> None:
     assert "one of more than 512 tokens is refused" in answer(tmp_path, "prefill", *whole)
 
 
+@pytest.mark.parametrize(("chunk", "says"), [(512, "or both at once"), (-1, "enable_mixed_chunk does nothing")])
+def test_sglang_mixes_where_it_chunks(tmp_path: Path, chunk: int, says: str) -> None:
+    keys = {"engine.preset": "sglang", "engine.enable_mixed_chunk": True, "engine.chunked_prefill_size": chunk}
+    scenario = load_scenario(write_scenario(tmp_path), keys)
+    assert says in " ".join(describe(assemble(scenario))["answers"]["batch"]["sentences"])
+
+
 def test_a_policy_of_ones_own_describes_itself(tmp_path: Path) -> None:
     assert example_policy.ShortestPrompt
     scheduling = "policies.scheduling={name: shortest_prompt, patience_s: 5}"
@@ -116,10 +122,7 @@ def test_every_preset_that_can_be_run_has_words(tmp_path: Path) -> None:
     names = [name for section in sections for name in section.get("preset", {}).get("enum", ())]
     assert {"vllm", "sglang"} <= set(names)
     for name in names:
-        try:
-            assembly = assemble(load_scenario(write_scenario(tmp_path), {"engine.preset": name}))
-        except ScenarioError:  # its keys are known, its core is to come
-            continue
+        assembly = assemble(load_scenario(write_scenario(tmp_path), {"engine.preset": name}))
         assert describe(assembly)["preset"].partition("@")[0] in PRESETS
 
 

@@ -131,6 +131,7 @@ class PlainSglang:
                 break
         if not victims or wanted > 0:
             return False
+        victims = [other for other in self.running if other in victims]
         for victim in victims:
             admission.pending -= admission.reservation(victim)
             self._retract(victim)

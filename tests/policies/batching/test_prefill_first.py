@@ -70,6 +70,20 @@ def test_decodes_sit_out_a_mixed_step_that_leaves_them_no_memory() -> None:
     assert list(lines[6]["batch"]) == [f"r{i}" for i in range(8)]
 
 
+def test_all_that_can_go_is_evicted_before_decodes_sit_out() -> None:
+    short = [request("gone", 0, 4, 1), *(request(f"r{i}", 0, 4, 8) for i in range(8))]
+    config = {"max_total_tokens": 140, "page_size": 4, "schedule_conservativeness": 0.0, "enable_mixed_chunk": True}
+    lines = list(log([*short, request("long", 5, 50, 2)], **config))
+    assert [line["mode"] for line in lines[4:7]] == ["decode", "prefill", "decode"]
+    assert [(line["evictable"], line["evicted_tokens"]) for line in lines[4:6]] == [(4, 0), (0, 4)]
+
+
+def test_who_makes_way_goes_in_the_order_of_running() -> None:
+    requests = [request("a", 0, 10, 20, priority=11), request("b", 0, 10, 20), request("urgent", 3, 60, 5, priority=30)]
+    config = {"max_total_tokens": 100, "max_running_requests": 2, "enable_priority_scheduling": True}
+    assert [line["retracted"] for line in log(requests, **config) if line["retracted"]] == [["a", "b"]]
+
+
 def test_nothing_is_mixed_where_nothing_is_chunked() -> None:
     requests = [request("a", 0, 4, 8), request("b", 2, 4, 2)]
     lines = log(requests, chunked_prefill_size=-1, enable_mixed_chunk=True)
