@@ -117,7 +117,8 @@ class RunSettings(Section):
     """How the run is carried out."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    cache: Literal["cold"] = "cold"
+    cache: Literal["cold", "warm"] = "cold"
+    """`cold`: the prefix cache begins empty. `warm`: as a pass of the same traffic, served before, has left it."""
     warmup_s: Warmup = 0.0
     """Requests sent before it are not measured; `auto` finds it by a run of its own (MSER-5 on the TTFTs)."""
 
