@@ -17,6 +17,8 @@ from ..policies.core.model_spec import ModelSpec
 from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.cost_model.host_link import HostLink
+from ..sim.cost_model.profile import Profile
+from ..sim.cost_model.profiled import ProfiledCostModel
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
@@ -26,6 +28,7 @@ from .model_reading import read_model
 from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
+from .profile_reading import check_profile, profiled_cost_model, read_scenario_profile
 from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
@@ -53,13 +56,18 @@ class Assembly:
     """Where files of policies are looked for."""
     host_link: HostLink | None = None
     """Where preempted sequences are swapped to the host."""
+    profile: Profile | None = None
+    """What was measured of the model on the GPU; None: the data sheet prices the steps."""
 
     def core(self, estimator: StepTimeEstimator | None = None) -> EngineCore:
         """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
         return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
-    def cost_model(self) -> AnalyticCostModel:
-        """The cost model of the scenario's model on its hardware."""
+    def cost_model(self) -> AnalyticCostModel | ProfiledCostModel:
+        """The cost model of the scenario's model on its hardware: by the profile where there is one."""
+        if self.profile is not None:
+            kv_bytes = _kv_bytes(self.engine)
+            return profiled_cost_model(self.scenario, self.profile, self.model, self.gpu, kv_bytes, self.engine)
         tensor_parallel = self.scenario.hardware.tensor_parallel
         return AnalyticCostModel(self.model, self.gpu, tensor_parallel, kv_dtype_bytes=_kv_bytes(self.engine))
 
@@ -97,7 +105,8 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
 
     `warn` gets sentences for people: what was found odd and what was done about it.
     """
-    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard)
+    profile = read_scenario_profile(scenario, warn or _unheard)
+    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard, profile)
     model = with_precision(scenario, model, gpu)
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
@@ -118,7 +127,9 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     check_swapping(scenario, engine, policies, budget, folders)
     config = replace(config, num_host_blocks=num_host_blocks(engine, budget))
     link = host_link(scenario, policies, gpu, budget, folders)
-    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders, link)
+    if profile is not None:
+        check_profile(scenario, profile, model, _kv_bytes(engine))
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders, link, profile)
 
 
 def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:

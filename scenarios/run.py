@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
 from ..sim.fragmentation import KVLayout
 from ..sim.latencies import Latencies, Slo
-from ..sim.metrics import RunFacts, Summary, summarize
+from ..sim.metrics import DATA_SHEET, RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
 from ..sim.swap_figures import HostFacts
 from ..sim.warmup import mser5
@@ -71,14 +72,15 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
-    num_cached = 0
-    core = assembly.core(None if log is None else log.hear(assembly.cost_model()))
+    cost_model, num_cached = assembly.cost_model(), 0
+    core = assembly.core(cost_model if log is None else log.hear(cost_model))
+    executor = SimExecutor(cost_model, assembly.host_link)
     try:
         if assembly.scenario.run.cache == "warm":
             num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
             core,
-            SimExecutor(assembly.cost_model(), assembly.host_link),
+            executor,
             workload,
             recorder,
             frontend=assembly.frontend(),
@@ -101,7 +103,7 @@ def simulate(
         if wrong := blamed(error, core, assembly.scenario.source):
             raise wrong from (error.__cause__ or error)
         raise
-    return summarize(recorder, facts(assembly, num_cached))
+    return summarize(recorder, replace(facts(assembly, num_cached), step_time_from=executor.shares.summary()))
 
 
 def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
@@ -130,7 +132,8 @@ def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
         usable_blocks=assembly.config.num_blocks - 1,
         preset=assembly.engine.preset,
         model=scenario.model,
-        gpu=scenario.hardware.gpu,
+        gpu=scenario.hardware.gpu or assembly.gpu.name,
+        priced_by=scenario.hardware.profile or DATA_SHEET,
         tensor_parallel=scenario.hardware.tensor_parallel,
         departures=departures(scenario) | _reservation(assembly),
         warmup_ns=assembly.warmup_ns,

@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from ..sim.metrics import Summary, headline
+from ..sim.metrics import DATA_SHEET, Summary, headline
 
 MISSING = "-"
 LATENCIES = (
@@ -45,11 +45,12 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
 
 def summary_tables(summary: Summary) -> RenderableType:
     """The latency table, the engine's figures, and warnings in words."""
+    basis = [f"step time: {text}"] if (text := step_time_basis(summary)) else []
     warnings = [f"[yellow]warning:[/] {text}" for text in warnings_of(summary)]
     finished = f"{summary['num_requests']['finished']:,} requests finished"
     swapped = [swap_sentence(summary["swaps"])] if "swaps" in summary else []
     tables = (latency_table(summary), engine_table(summary))
-    return Group(escape(headline(summary)), finished, *tables, *swapped, *warnings)
+    return Group(escape(headline(summary)), finished, *tables, *basis, *swapped, *warnings)
 
 
 def latency_table(summary: Summary) -> Table:
@@ -116,6 +117,14 @@ def warnings_of(summary: Summary) -> list[str]:
         share = _percent(summary["num_extrapolated_steps"] / summary["num_steps"])
         found.append(f"{share} of the steps lie outside the measured grid of the cost model")
     return found
+
+
+def step_time_basis(summary: Summary) -> str | None:
+    """What the steps' device time rests on, in words; None where it is the data sheet alone."""
+    shares = summary["step_time_from"]
+    if summary["priced_by"] == DATA_SHEET:
+        return None
+    return ", ".join(f"{_percent(share)} {name.replace('_', ' ')}" for name, share in shares.items())
 
 
 def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:

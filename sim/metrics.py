@@ -17,6 +17,7 @@ import numpy as np
 
 from ..policies.core.records import EventRecord, Status
 from .columns import NS_PER_S, RequestColumns, StepColumns
+from .cost_model.shares import TimeShares
 from .fragmentation import FragmentationFold, KVLayout
 from .gaps import Gaps
 from .intervals import gap_intervals, intervals
@@ -37,6 +38,7 @@ MEMORY_KEYS = (
     "num_blocks",
 )
 
+DATA_SHEET = "data sheet"
 Summary = dict[str, Any]
 
 
@@ -93,6 +95,10 @@ class RunFacts:
     kv_layout: KVLayout = field(default_factory=KVLayout)
     host: HostFacts | None = None
     """Where preempted sequences are swapped to; None: they are recomputed."""
+    priced_by: str = DATA_SHEET
+    """The measured profile that priced the steps, or the data sheet."""
+    step_time_from: Mapping[str, float] = field(default_factory=lambda: TimeShares().summary())
+    """Shares of the device time that were measured, interpolated, extrapolated, or taken from the data sheet."""
 
 
 def summarize(records: Records, run: RunFacts) -> Summary:
@@ -116,6 +122,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "preset": run.preset,
         "model": run.model,
         "gpu": run.gpu,
+        "priced_by": run.priced_by,
         "tensor_parallel": run.tensor_parallel,
         "departures": {kind: dict(spec) for kind, spec in run.departures.items()},
         "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
@@ -131,6 +138,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         **({} if run.host is None else {"swaps": swap_figures(records.swaps(), run.host, span)}),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
+        "step_time_from": dict(run.step_time_from),
         **_figures_over_time(fold),
         "closed_loop": run.closed_loop,
         **_load_figures(everything, queue, run.closed_loop),
@@ -146,6 +154,7 @@ def headline(summary: Summary) -> str:
     """What ran, in a line: model, GPUs, preset, and the policies that are not the preset's own."""
     gpus = f"{summary['tensor_parallel']} x {summary['gpu']}" if summary["tensor_parallel"] > 1 else summary["gpu"]
     parts = [f"{summary['model']} on {gpus}"] if summary["model"] else []
+    parts += [f"profile {summary['priced_by']}"] if summary["priced_by"] != DATA_SHEET else []
     parts += [summary["preset"]] if summary["preset"] else []
     for kind, spec in summary["departures"].items():
         parameters = ", ".join(f"{key} {value}" for key, value in spec.items() if key != "name")
