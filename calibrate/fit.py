@@ -29,10 +29,10 @@ def checked(table: Profile) -> list[Timing]:
     return merged(table.timings)
 
 
-def fit(table: Profile, seed: int = 0) -> Profile:
+def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False) -> Profile:
     """The profile of a table; ProfileError where the table has a fault. The same seed holds out the same points.
 
-    Timings of unequal contexts go into the correction and are not kept.
+    Timings of unequal contexts go into the correction, which steps get if asked for, and are not kept.
     """
     timings, floors = checked(table), floors_of(table.header)
     by_kernel = {kernel: [timing for timing in timings if timing.kernel == kernel] for kernel in SHAPES}
@@ -52,7 +52,7 @@ def fit(table: Profile, seed: int = 0) -> Profile:
     whole = Fit(
         seed=seed, held_out_share=SHARE, held_out=overall, kernels=kernels, unequal_contexts_error=correction_error
     )
-    applied = table.header.unequal_contexts.applied
+    applied = correct_unequal or table.header.unequal_contexts.applied
     tiles = {kernel: best_tile(_points(by_kernel[kernel])) for kernel in GEMMS if by_kernel[kernel]}
     update = {"fit": whole, "tiles": tiles, "unequal_contexts": correction.model_copy(update={"applied": applied})}
     equal = [timing for timing in timings if timing.kernel != "attention" or timing.shape[4] <= timing.shape[3]]

@@ -71,15 +71,18 @@ def fit(
     table: Annotated[Path, typer.Argument(help="A table's folder, or its profile.yaml.", show_default=False)],
     output: Annotated[Path, typer.Option("-o", "--output", help="The profile's folder.", show_default=False)],
     seed: Annotated[int, typer.Option(min=0, help="Draws the points that are held out.")] = 0,
+    unequal_contexts: Annotated[
+        bool, typer.Option("--unequal-contexts", help="Let steps be corrected for decodes of unequal contexts.")
+    ] = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a table: curves that return its points exactly, their errors on a held-out fifth, a correction for skew.
+    """Fit a table: curves that return its points exactly, and their errors on a held-out fifth of the points.
 
     Example: llmsim calibrate fit table -o profile
     """
     check_target(output, force=force)
-    profile = fit_table_of(read_table(table), seed)
+    profile = fit_table_of(read_table(table), seed, correct_unequal=unequal_contexts)
     write_profile(output, profile.header, profile.timings, force=force)
     assert profile.header.fit is not None
     say(fit_heading(profile))

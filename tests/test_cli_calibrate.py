@@ -147,8 +147,11 @@ def test_nothing_is_replaced_unless_asked_for_and_only_a_profile(tmp_path, capsy
         refused = llmsim(capsys, "calibrate", "fit", table, "-o", *arguments)
         assert (refused.code, refused.err.count(says)) == (2, 1)
     profile = write_fitted(tmp_path / "profile")
-    assert llmsim(capsys, "calibrate", "fit", table, "-o", profile, "--force", "--seed", 5).code == 0
-    assert "seed: 5" in (profile / "profile.yaml").read_text()
+    options = ("--force", "--seed", 5, "--unequal-contexts")
+    assert llmsim(capsys, "calibrate", "fit", table, "-o", profile, *options).code == 0
+    header = (profile / "profile.yaml").read_text()
+    assert "seed: 5" in header
+    assert "unequal_contexts: {applied: true" in header
 
 
 def test_importing_something_unknown_is_one_line(tmp_path, capsys):
