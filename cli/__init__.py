@@ -22,6 +22,7 @@ from ..scenarios.case_reading import CaseError
 from ..scenarios.errors import ScenarioError
 from ..scenarios.studies.parallel import GC_THRESHOLDS
 from ..scenarios.studies.sweep import SweepInterrupted
+from ..sim.cost_model.timings import ProfileError
 from .app import app
 
 # typer may bring a click of its own: its exceptions are reached through typer.
@@ -44,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
         if status == INTERRUPTED:
             raise KeyboardInterrupt  # typer has turned it into a status
         sys.stdout.flush()
-    except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName) as error:
+    except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName, ProfileError) as error:
         if debug:
             traceback.print_exception(error)
         fail(str(error))

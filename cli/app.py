@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from .cache import cache
+from .calibrate import calibrate
 from .check import check
 from .compare import compare
 from .decisions import decisions
@@ -25,13 +26,14 @@ from .workload import workload
 
 
 class CommandsInOrder(TyperGroup):
-    """Lists `workload` before `sweep`: it has commands of its own, and typer puts such groups last."""
+    """Lists groups among the commands: typer puts them last."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """All names."""
         names = super().list_commands(ctx)
-        names.remove("workload")
-        names.insert(names.index("sweep"), "workload")
+        for group, before in (("workload", "sweep"), ("calibrate", "schema")):
+            names.remove(group)
+            names.insert(names.index(before), group)
         return names
 
 
@@ -69,6 +71,7 @@ app.command()(compare)
 app.command()(plot)
 app.command("list")(list_known)
 app.add_typer(policies, name="policies")
+app.add_typer(calibrate, name="calibrate")
 app.command()(schema)
 app.command()(decisions)
 app.command()(replay)

@@ -16,6 +16,9 @@ from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
 from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
+from ..sim.cost_model.host_link import HostLink
+from ..sim.cost_model.profile import Profile
+from ..sim.cost_model.profiled import ProfiledCostModel
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
@@ -25,11 +28,14 @@ from .model_reading import read_model
 from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
+from .profile_reading import check_profile, profiled_cost_model, read_scenario_profile
 from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
 from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
 from .sglang_policies import batching_of
+from .swapping import check_swapping, host_link, num_host_blocks
+from .vllm_defaults import ResolvedVllm
 from .vllm_engine import vllm_budget, vllm_config, vllm_kv_bytes
 
 NS_PER_S = 1_000_000_000
@@ -48,13 +54,20 @@ class Assembly:
     config: EngineConfig
     folders: tuple[Path, ...] = (Path(),)
     """Where files of policies are looked for."""
+    host_link: HostLink | None = None
+    """Where preempted sequences are swapped to the host."""
+    profile: Profile | None = None
+    """What was measured of the model on the GPU; None: the data sheet prices the steps."""
 
     def core(self, estimator: StepTimeEstimator | None = None) -> EngineCore:
         """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
         return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
-    def cost_model(self) -> AnalyticCostModel:
-        """The cost model of the scenario's model on its hardware."""
+    def cost_model(self) -> AnalyticCostModel | ProfiledCostModel:
+        """The cost model of the scenario's model on its hardware: by the profile where there is one."""
+        if self.profile is not None:
+            kv_bytes = _kv_bytes(self.engine)
+            return profiled_cost_model(self.scenario, self.profile, self.model, self.gpu, kv_bytes, self.engine)
         tensor_parallel = self.scenario.hardware.tensor_parallel
         return AnalyticCostModel(self.model, self.gpu, tensor_parallel, kv_dtype_bytes=_kv_bytes(self.engine))
 
@@ -92,7 +105,8 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
 
     `warn` gets sentences for people: what was found odd and what was done about it.
     """
-    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard)
+    profile = read_scenario_profile(scenario, warn or _unheard)
+    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard, profile)
     model = with_precision(scenario, model, gpu)
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
@@ -106,10 +120,16 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         policies["batching"] = batching_of(asdict(engine)) | policies["batching"]
         config = sglang_config(engine, budget, prefix_index)
     else:
+        _check_index(scenario, engine, prefix_index)
         config = vllm_config(engine, budget, prefix_index)
     _check_cache(scenario, engine, config)
     check_requirements(scenario, config, policies, folders)
-    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders)
+    check_swapping(scenario, engine, policies, budget, folders)
+    config = replace(config, num_host_blocks=num_host_blocks(engine, budget))
+    link = host_link(scenario, policies, gpu, budget, folders)
+    if profile is not None:
+        check_profile(scenario, profile, model, _kv_bytes(engine))
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders, link, profile)
 
 
 def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:
@@ -124,6 +144,13 @@ def _check_batching(scenario: Scenario, prefix_index: PrefixIndex) -> None:
         raise ScenarioError(scenario.source, "policies.batching.name", message)
 
 
+def _check_index(scenario: Scenario, engine: ResolvedVllm, prefix_index: PrefixIndex) -> None:
+    if engine.kv_reservation == "contiguous" and prefix_index == "radix_tree":
+        name = resolve_policies(scenario)["batching"]["name"]
+        message = f"'{name}' counts pages of a radix tree, which engine.kv_reservation 'contiguous' has not"
+        raise ScenarioError(scenario.source, "policies.batching.name", message)
+
+
 def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
     if scenario.hardware.tensor_parallel > 1 and gpu.interconnect_bytes_per_s is None:
         message = f"{gpu.name} has no link to other GPUs; tensor_parallel must be 1"
@@ -134,6 +161,7 @@ def _check_cache(scenario: Scenario, engine: ResolvedEngine, config: EngineConfi
     if scenario.run.cache == "warm" and not config.enable_prefix_caching:
         sglang = isinstance(engine, ResolvedSglang)
         key = "disable_radix_cache: true" if sglang else "enable_prefix_caching: false"
+        key = key if config.kv_reservation == "paged" else "kv_reservation: contiguous"
         message = f"'warm' needs a prefix cache, which engine.{key} switches off"
         raise ScenarioError(scenario.source, "run.cache", message)
 

@@ -120,7 +120,8 @@ def _cache(assembly: Assembly) -> Iterator[str]:
 def _pressure(assembly: Assembly) -> Iterator[str]:
     yield _says(assembly, "scheduling")
     yield from _words(assembly).pressure(assembly)
-    yield _says(assembly, "preemption")
+    if assembly.config.kv_reservation == "paged":
+        yield _says(assembly, "preemption")
 
 
 _ANSWERS: dict[str, Words] = {

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from .. import __version__
+from ..policies.core.config import EngineConfig
 from ..policies.core.journal import JournalWriter
 from ..policies.core.radix_cache import OutOfMemory
 from ..policies.core.records import Status
 from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
+from ..sim.fragmentation import KVLayout
 from ..sim.latencies import Latencies, Slo
-from ..sim.metrics import RunFacts, Summary, summarize
+from ..sim.metrics import DATA_SHEET, RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
+from ..sim.swap_figures import HostFacts
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
 from .policy_files import source_digests
 from .policy_watch import Watchdog, blamed
-from .preset_policies import departures
+from .preset_policies import PolicySpecs, departures
 from .results import ResultFolder
 from .warm_cache import check_journal, warm_up
 from .workloads.building import build_workload
@@ -68,14 +72,15 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
-    num_cached = 0
-    core = assembly.core(None if log is None else log.hear(assembly.cost_model()))
+    cost_model, num_cached = assembly.cost_model(), 0
+    core = assembly.core(cost_model if log is None else log.hear(cost_model))
+    executor = SimExecutor(cost_model, assembly.host_link)
     try:
         if assembly.scenario.run.cache == "warm":
             num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
             core,
-            SimExecutor(assembly.cost_model()),
+            executor,
             workload,
             recorder,
             frontend=assembly.frontend(),
@@ -98,7 +103,7 @@ def simulate(
         if wrong := blamed(error, core, assembly.scenario.source):
             raise wrong from (error.__cause__ or error)
         raise
-    return summarize(recorder, facts(assembly, num_cached))
+    return summarize(recorder, replace(facts(assembly, num_cached), step_time_from=executor.shares.summary()))
 
 
 def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
@@ -118,7 +123,7 @@ def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
 
 def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
     """What a summary tells of a run beside its records, which began with so many blocks in the cache."""
-    scenario = assembly.scenario
+    scenario, link = assembly.scenario, assembly.host_link
     return RunFacts(
         scenario=scenario.name,
         seed=scenario.run.seed,
@@ -127,15 +132,29 @@ def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
         usable_blocks=assembly.config.num_blocks - 1,
         preset=assembly.engine.preset,
         model=scenario.model,
-        gpu=scenario.hardware.gpu,
+        gpu=scenario.hardware.gpu or assembly.gpu.name,
+        priced_by=scenario.hardware.profile or DATA_SHEET,
         tensor_parallel=scenario.hardware.tensor_parallel,
-        departures=departures(scenario),
+        departures=departures(scenario) | _reservation(assembly),
         warmup_ns=assembly.warmup_ns,
         cache=scenario.run.cache,
         num_cached_blocks=num_cached_blocks,
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
+        kv_layout=_kv_layout(assembly.config),
+        host=None if link is None else HostFacts(assembly.config.num_host_blocks, link),
     )
+
+
+def _kv_layout(config: EngineConfig) -> KVLayout:
+    is_contiguous = config.kv_reservation == "contiguous"
+    return KVLayout(config.block_size, shares_blocks=config.enable_prefix_caching, is_contiguous=is_contiguous)
+
+
+def _reservation(assembly: Assembly) -> PolicySpecs:
+    """What no preset does: KV memory that is not paged stands beside the policies that are not the preset's own."""
+    reservation = assembly.config.kv_reservation
+    return {} if reservation == "paged" else {"kv_reservation": {"name": reservation}}
 
 
 def _open_journal(folder: Path, assembly: Assembly) -> JournalWriter:

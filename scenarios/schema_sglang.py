@@ -29,6 +29,8 @@ _VLLM_TWINS = {
     "schedule_conservativeness",
     "watermark": "is a key of vLLM; SGLang keeps room for outputs instead: schedule_conservativeness",
     "long_prefill_token_threshold": "is a key of vLLM; SGLang has one limit for a step's prefill: chunked_prefill_size",
+    "kv_reservation": "is a key of the vllm preset; SGLang's memory is always paged",
+    "swap_space_gib": "is a key of the vllm preset; SGLang has retracted requests recomputed",
     "tp_size": "is a machine's key; here it is hardware.tensor_parallel",
     "tensor_parallel_size": "is a machine's key; here it is hardware.tensor_parallel",
 }

@@ -58,14 +58,21 @@ def cache(assembly: Assembly) -> Iterator[str]:
             "Full blocks stay findable by their content when a request has ended: who begins with the same tokens "
             "takes them over, but for a prompt's last token, which is always computed."
         )
-    else:
+    elif engine.kv_reservation == "paged":
         yield "Nothing is found again: a request's blocks are blank when it has ended (enable_prefix_caching: false)."
+    else:
+        yield (
+            "A request holds one range of blocks for its prompt and all of its max_tokens from admission to end, "
+            "filled or not, which it shares with nobody (kv_reservation: contiguous)."
+        )
 
 
 def pressure(assembly: Assembly) -> Iterator[str]:
     """Who waits and who gives way when memory is short."""
     engine, config = _engine(assembly), assembly.config
-    if engine.scheduler_reserve_full_isl:
+    if engine.kv_reservation == "contiguous":
+        yield "A request waits until a slot and a hole for its whole range are free; nobody who runs ever gives way."
+    elif engine.scheduler_reserve_full_isl:
         yield "A request waits until a slot and blocks for its whole prompt are free."
     else:
         yield (
@@ -74,7 +81,8 @@ def pressure(assembly: Assembly) -> Iterator[str]:
         )
     if kept := int(config.watermark * config.num_blocks):
         yield f"While others run, {number(kept)} blocks are left to them (watermark {number(engine.watermark)})."
-    yield "Who gives way loses its blocks and computes them again later, as far as the cache no longer holds them."
+    if engine.kv_reservation == "paged":
+        yield "Who gives way loses its blocks and computes them again later, as far as the cache no longer holds them."
     yield (
         f"A request whose prompt and max_tokens exceed {number(engine.max_model_len)} tokens (max_model_len), or all "
         "blocks, is refused."

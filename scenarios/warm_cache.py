@@ -38,7 +38,7 @@ def warm_up(
     the eviction policy, which goes with the cache. Returns how many blocks hold content then.
     """
     before = assembly.core()
-    executor = SimExecutor(assembly.cost_model())
+    executor = SimExecutor(assembly.cost_model(), assembly.host_link)
     SimDriver(before, executor, workload, _Unrecorded(), frontend=assembly.frontend(), on_progress=on_progress).run()
     core.take_over_cache(before)
     return core.kv_cache.index.num_evictable

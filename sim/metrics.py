@@ -15,8 +15,10 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ..policies.core.records import Status
+from ..policies.core.records import EventRecord, Status
 from .columns import NS_PER_S, RequestColumns, StepColumns
+from .cost_model.shares import TimeShares
+from .fragmentation import FragmentationFold, KVLayout
 from .gaps import Gaps
 from .intervals import gap_intervals, intervals
 from .latencies import Latencies, Slo
@@ -24,6 +26,7 @@ from .overload import QueueFold, is_overloaded
 from .percentiles import distribution, gap_distribution
 from .rates import rates, windowed_rates
 from .step_fold import StepFold
+from .swap_figures import HostFacts, swap_figures
 from .window import Window
 
 MEMORY_KEYS = (
@@ -35,6 +38,7 @@ MEMORY_KEYS = (
     "num_blocks",
 )
 
+DATA_SHEET = "data sheet"
 Summary = dict[str, Any]
 
 
@@ -51,6 +55,10 @@ class Records(Protocol):
 
     def gaps(self) -> Gaps:
         """The pooled gaps of the measured requests."""
+        ...
+
+    def swaps(self) -> list[EventRecord]:
+        """The events of swapping, in order."""
         ...
 
     def gap_batches(self) -> Sequence[Gaps]:
@@ -84,6 +92,13 @@ class RunFacts:
     closed_loop: bool = False
     """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
+    kv_layout: KVLayout = field(default_factory=KVLayout)
+    host: HostFacts | None = None
+    """Where preempted sequences are swapped to; None: they are recomputed."""
+    priced_by: str = DATA_SHEET
+    """The measured profile that priced the steps, or the data sheet."""
+    step_time_from: Mapping[str, float] = field(default_factory=lambda: TimeShares().summary())
+    """Shares of the device time that were measured, interpolated, extrapolated, or taken from the data sheet."""
 
 
 def summarize(records: Records, run: RunFacts) -> Summary:
@@ -92,7 +107,8 @@ def summarize(records: Records, run: RunFacts) -> Summary:
     span = _span(everything, run.warmup_ns)
     window = load_window(everything, run.warmup_ns)
     queue = QueueFold(Window(run.warmup_ns, _last_arrival_ns(everything)))
-    fold = StepFold(window, run.usable_blocks, queue)
+    fragmentation = FragmentationFold(window, run.usable_blocks, run.kv_layout)
+    fold = StepFold(window, run.usable_blocks, queue, fragmentation)
     for chunk in records.step_chunks():
         fold.add(chunk)
     fold.close()
@@ -106,6 +122,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "preset": run.preset,
         "model": run.model,
         "gpu": run.gpu,
+        "priced_by": run.priced_by,
         "tensor_parallel": run.tensor_parallel,
         "departures": {kind: dict(spec) for kind, spec in run.departures.items()},
         "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
@@ -118,8 +135,10 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "cached_blocks_at_start": run.num_cached_blocks,
         **_cache_figures(measured),
         "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
+        **({} if run.host is None else {"swaps": swap_figures(records.swaps(), run.host, span)}),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
+        "step_time_from": dict(run.step_time_from),
         **_figures_over_time(fold),
         "closed_loop": run.closed_loop,
         **_load_figures(everything, queue, run.closed_loop),
@@ -135,6 +154,7 @@ def headline(summary: Summary) -> str:
     """What ran, in a line: model, GPUs, preset, and the policies that are not the preset's own."""
     gpus = f"{summary['tensor_parallel']} x {summary['gpu']}" if summary["tensor_parallel"] > 1 else summary["gpu"]
     parts = [f"{summary['model']} on {gpus}"] if summary["model"] else []
+    parts += [f"profile {summary['priced_by']}"] if summary["priced_by"] != DATA_SHEET else []
     parts += [summary["preset"]] if summary["preset"] else []
     for kind, spec in summary["departures"].items():
         parameters = ", ".join(f"{key} {value}" for key, value in spec.items() if key != "name")
@@ -207,6 +227,7 @@ def _figures_over_time(fold: StepFold) -> Summary:
     work = {"busy": fold.busy_ns, "flops": fold.compute_ns, "bandwidth": fold.memory_ns}
     return {
         "kv_usage": fold.used_blocks.summary(length_ns, scale=fold.usable_blocks),
+        "fragmentation": fold.fragmentation.summary(),
         "running": fold.running.summary(length_ns),
         "waiting": fold.waiting.summary(length_ns),
         "utilization": {name: ns / length_ns if length_ns else None for name, ns in work.items()},

@@ -44,8 +44,9 @@ def _give_up(step: StepBuilder, sequence: Sequence) -> None:
 
 
 def _fits(step: StepBuilder, running: list[Sequence]) -> bool:
-    """Whether each of `running` can have a further token."""
+    """Whether each of `running` that is due a further token can have it."""
     cache = step.core.kv_cache
-    needed = sum(cache.num_blocks_short(sequence, sequence.computed + 1) for sequence in running)
+    due = [sequence for sequence in running if step.wanted(sequence) > 0]
+    needed = sum(cache.num_blocks_short(sequence, sequence.computed + 1) for sequence in due)
     step.make_room(needed * cache.block_size)
     return needed <= cache.pool.num_free

@@ -17,6 +17,7 @@ from .builder import StepBuilder
 from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
 from .delivery import Delivery
+from .host_memory import HostMemory
 from .kv_memory import kv_memory_of
 from .outlook import Outlook
 from .plan import Row, StepEvents, StepPlan, StepResult
@@ -37,6 +38,9 @@ class EngineCore:
         self.config = config
         self.policies = policies
         self.kv_cache = kv_memory_of(config, policies.eviction)
+        self.host = HostMemory(config.num_host_blocks, config.block_size)
+        self.swaps = getattr(policies.preemption, "mode", "recompute") == "swap"
+        """Whether preempted sequences keep their KV on the host."""
         self.watermark_blocks = int(config.watermark * config.num_blocks)
         self.now_ns = 0
         self.max_num_batched_tokens = config.max_num_batched_tokens
@@ -91,12 +95,12 @@ class EngineCore:
         return known - sequence.prompt_tokens
 
     def peek_prefix(self, sequence: Sequence) -> int:
-        """Tokens of a waiting sequence that the prefix index holds."""
-        return self.kv_cache.peek(sequence)
+        """Tokens of a waiting sequence that the prefix index holds, or the host."""
+        return max(self.kv_cache.peek(sequence), sequence.num_swapped)
 
     def match_prefix(self, sequence: Sequence) -> int:
         """The same; on a radix tree a look-up that counts."""
-        return self.kv_cache.match_known(sequence)
+        return max(self.kv_cache.match_known(sequence), sequence.num_swapped)
 
     def prefix_node(self, sequence: Sequence) -> RadixNode:
         """Where on the radix tree the sequence's prefix ends; a look-up that counts."""
@@ -202,6 +206,8 @@ class EngineCore:
             self._note_admissions(plan)
         if builder.preempted:
             plan.preempted = builder.preempted
+        if self.host.swaps:
+            plan.swaps, self.host.swaps = self.host.swaps, []
         if builder.aborted:
             plan.aborted = builder.aborted
         if had_waiting or self.waiting:
@@ -210,11 +216,14 @@ class EngineCore:
         return plan
 
     def take_stock(self, plan: StepPlan) -> None:
-        """Note in a plan how many run and wait, and how many blocks are free."""
+        """Note in a plan how many run and wait, how many blocks are free, and how many tokens are held."""
         plan.num_running = len(self.running)
         plan.num_waiting = len(self.waiting)
         plan.num_free_blocks = self.kv_cache.pool.num_free
         plan.num_cached_blocks = self.kv_cache.index.num_evictable
+        plan.kv_tokens = self.batch.context_tokens
+        if self.loose:
+            plan.kv_tokens += sum(sequence.computed for sequence in self.loose.values())
 
     def commit_step(self, plan: StepPlan, result: StepResult, now_ns: int) -> StepEvents:
         """Deliver a step's tokens: roll back rejected drafts, end what is done, free its blocks. In order of plans."""
@@ -316,6 +325,8 @@ class EngineCore:
             self.num_left += 1
         else:
             self.waiting.remove(sequence)
+            if sequence.num_swapped:
+                self.host.drop(sequence)
         sequence.state = State.ENDED
         del self.sequences[sequence.id]
         if not self.sequences:
@@ -332,6 +343,7 @@ class EngineCore:
         assert {s.id for s in held} == set(self.sequences), "a sequence is lost"
         assert len(self.loose) + self.batch.size == len(self.running), (len(self.loose), self.batch.size)
         self.kv_cache.check_integrity(held, self.batch)
+        self.host.check_integrity(self.waiting, self.running.values())
 
 
 def radix_cache_of(core: EngineCore) -> RadixCache:

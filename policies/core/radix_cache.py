@@ -99,6 +99,23 @@ class RadixCache:
         """Pages that the sequence lacks to hold `num_tokens` tokens."""
         return -(-num_tokens // self.block_size) + -sequence.computed // self.block_size
 
+    def num_to_admit(self, sequence: Sequence, match: RadixMatch, num_tokens: int) -> int:
+        """Pages that the waiting sequence takes with its first `num_tokens` tokens."""
+        return -(-num_tokens // self.block_size) - match.num_blocks + match.num_idle
+
+    def has_room(self, num_blocks: int, num_spare: int) -> bool:
+        """Whether so many pages can be handed out, with `num_spare` left."""
+        return num_blocks <= self.pool.num_free - num_spare
+
+    num_needed = staticmethod(DecodeBatch.num_crossing)
+    """Pages that the decode batch needs in its next step."""
+    crossing = staticmethod(DecodeBatch.crossing)
+    """Members of the decode batch that need a page in its next step, in order of admission."""
+
+    def steps_that_fit(self, batch: DecodeBatch, num_steps: int) -> int:
+        """Of so many steps of the decode batch those that the free pages are certain to suffice for."""
+        return batch.steps_within(self.pool.num_free, num_steps)
+
     def num_held(self, sequence: Sequence) -> int:
         """Pages that the sequence uses, those of its locked prefix included."""
         return -(-sequence.computed // self.block_size)

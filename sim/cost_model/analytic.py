@@ -35,6 +35,15 @@ class StretchCost(NamedTuple):
     compute_ns: NDArray[np.int64]
     memory_ns: NDArray[np.int64]
 
+    @property
+    def extrapolated(self) -> NDArray[np.bool_]:
+        """No step leaves a measured grid: there is none."""
+        return np.zeros(len(self.device_ns), dtype=np.bool_)
+
+    @property
+    def share(self) -> None:
+        """Nothing was measured at all."""
+
 
 class AnalyticCostModel:
     """Prices steps of `model` on `tensor_parallel` GPUs by their data sheet. A StepTimeEstimator.
