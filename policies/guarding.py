@@ -50,7 +50,8 @@ class Guarded:
         return getattr(self._policy, attribute)
 
     def _guarded(self, which: tuple[str, str, str], call: Call) -> Call:
-        check: Callable[..., Any] = _CHECKS.get((which[0], which[2]), _unchecked)
+        checks = _CHECKS | {("eviction", "rank"): _Ranks()}
+        check: Callable[..., Any] = checks.get((which[0], which[2]), _unchecked)
         watch = self.watch
 
         def watched(*arguments: Any) -> Any:
@@ -142,13 +143,27 @@ def _tokens(least: int) -> Callable[[Call, Any], int | None]:
     return check
 
 
-def _rank(call: Call, entry: Any) -> Any:
-    """A number or numbers that compare."""
-    rank = call(entry)
-    for part in rank if isinstance(rank, tuple) else (rank,):
-        if type(part) not in (int, float) or part != part:
-            raise Broken(f"returned {_shown(rank)}; it must be a number or a tuple of numbers")
-    return rank
+class _Ranks:
+    """One policy's ranks: numbers, or tuples of one length, that compare."""
+
+    def __init__(self) -> None:
+        self._first: Any = None
+
+    def __call__(self, call: Call, entry: Any) -> Any:
+        rank = call(entry)
+        for part in rank if isinstance(rank, tuple) else (rank,):
+            if not isinstance(part, int | float) or isinstance(part, bool) or part != part:
+                raise Broken(f"returned {_shown(rank)}; it must be a number or a tuple of numbers")
+        if self._first is None:
+            self._first = rank
+        if _length(rank) != _length(self._first):
+            was = _shown(self._first)
+            raise Broken(f"returned {_shown(rank)} after {was}; ranks must be numbers, or tuples of one length")
+        return rank
+
+
+def _length(rank: Any) -> int | None:
+    return len(rank) if isinstance(rank, tuple) else None
 
 
 def _compose(call: Call, step: Any) -> None:
@@ -163,6 +178,5 @@ _CHECKS: dict[tuple[str, str], Callable[..., Any]] = {
     ("preemption", "put_back"): _insert,
     ("chunk_size", "step_tokens"): _tokens(0),
     ("chunk_size", "request_tokens"): _tokens(1),
-    ("eviction", "rank"): _rank,
     ("batching", "compose"): _compose,
 }

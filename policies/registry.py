@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
+from math import isfinite
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -117,7 +118,15 @@ def _check_parameters(name: str, policy: type, given: Mapping[str, Any]) -> None
     for key, value in given.items():
         hint = hints.get(key, Any)
         if not _fits(value, hint):
-            raise PolicyError(key, f"{value!r} is not of type {type_text(hint)}")
+            raise PolicyError(key, _misfit(value, hint))
+        if isinstance(value, float) and not isfinite(value):
+            raise PolicyError(key, f"must be a finite number, not {value}")
+
+
+def _misfit(value: object, hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return f"{value!r} is unknown; choose {', '.join(str(choice) for choice in get_args(hint))}"
+    return f"{value!r} is not of type {type_text(hint)}"
 
 
 def types(policy: type) -> Mapping[str, Any]:

@@ -34,7 +34,7 @@ def resolve(
         asked_order = asked.schedule_policy or _SGLANG_NAMES.get(order, order)
         sglang = replace(sglang, schedule_policy=asked_order, radix_eviction_policy=str(policies["eviction"]["name"]))
         check_policies(sglang, file)
-        _check_chunk_size(scenario, policies, "chunked_prefill_size", sglang.chunk_tokens)
+        _check_chunk_size(scenario, policies, "chunked_prefill_size", sglang.chunk_tokens, sglang.page_size)
         if sglang.chunk_tokens is None:
             _check_whole_prompts(scenario, policies, "chunked_prefill_size: -1")
         return sglang
@@ -51,8 +51,12 @@ def _check_whole_prompts(scenario: Scenario, policies: PolicySpecs, setting: str
         raise ScenarioError(scenario.source, "policies.chunk_size.name", message)
 
 
-def _check_chunk_size(scenario: Scenario, policies: PolicySpecs, key: str, cap: int | None) -> None:
+def _check_chunk_size(scenario: Scenario, policies: PolicySpecs, key: str, cap: int | None, page_size: int = 1) -> None:
+    """A chunk is at most what a step may hold, and at least a page: SGLang cuts prompts at whole pages."""
     tokens = policies["chunk_size"].get("tokens")
     if isinstance(tokens, int) and cap is not None and tokens > cap:
         message = f"{tokens} is out of range: at most engine.{key}, {cap}"
+        raise ScenarioError(scenario.source, "policies.chunk_size.tokens", message)
+    if isinstance(tokens, int) and tokens < page_size:
+        message = f"{tokens} is out of range: at least engine.page_size, {page_size}"
         raise ScenarioError(scenario.source, "policies.chunk_size.tokens", message)

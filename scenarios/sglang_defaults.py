@@ -183,3 +183,6 @@ def _check(engine: ResolvedSglang, gpu_memory_bytes: int, model_max_len: int, fi
     if engine.max_total_tokens is not None and engine.max_total_tokens < engine.page_size:
         message = f"{engine.max_total_tokens} is out of range: must be at least a page, {engine.page_size}"
         raise ScenarioError(file, "engine.max_total_tokens", message)
+    if engine.max_total_tokens == 1:
+        message = "1 is out of range: must be at least 2, twice the requests that may run"
+        raise ScenarioError(file, "engine.max_total_tokens", message)

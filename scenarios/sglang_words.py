@@ -51,7 +51,8 @@ def cache(assembly: Assembly) -> Iterator[str]:
         "leaves beside the weights"
     )
     yield (
-        f"KV is kept in {number(budget.num_blocks)} pages of {number(engine.page_size)} tokens, {source}: "
+        f"KV is kept in {number(budget.num_blocks)} pages of {number(engine.page_size)} "
+        f"token{'s' if engine.page_size > 1 else ''}, {source}: "
         f"{number(budget.num_blocks * engine.page_size)} tokens of {number(budget.kv_bytes_per_token)} bytes a GPU."
     )
     if engine.disable_radix_cache:

@@ -239,7 +239,7 @@ class SimDriver:
         if self._journal:
             self._journal.planned(plan)
         result, cost = self._executor.execute(plan)
-        if not plan.rows and not plan.num_decodes and not self._flights:
+        if not plan.rows and not plan.num_decodes:
             self._check_stall(plan)
         host_end = now_ns + cost.host_ns
         start = max(host_end, self._device_free_ns)
@@ -252,7 +252,9 @@ class SimDriver:
         return True
 
     def _check_stall(self, plan: StepPlan) -> None:
-        if not plan.preempted and not plan.aborted:
+        """Raise StallError where neither a plan nor one that is in flight changes anything."""
+        plans = (plan, *(flight.plan for flight in self._flights))
+        if not any(p.rows or p.num_decodes or p.preempted or p.aborted for p in plans):
             waiting, free = self.core.num_waiting, self.core.num_free_blocks
             raise StallError(f"step {plan.step}: {waiting} requests wait, nothing runs, {free} blocks are free")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from .timeline import Timeline
 # Okabe and Ito's palette: colour-blind readers tell these apart as well.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#666666"
 CDF_POINTS = 1000
+TITLE_CHARACTERS = 95
+"""As many as stand in one line of the title; departures from the preset take more."""
 STEP_COLUMNS = ("start_s", "duration_s", "host_s", "num_running", "num_waiting", "free_blocks", "num_preempted")
 
 
@@ -50,7 +53,7 @@ def plot_result(result: Path | ResultFrames, path: Path) -> None:
     figure = Figure(figsize=(11, 7), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12))
     FigureCanvasAgg(figure)
     (ttft, itl), (queue, cache) = figure.subplots(2, 2)
-    figure.suptitle(_title(summary), fontsize=13, fontweight="bold", x=0.02, ha="left")
+    figure.suptitle(title(summary), fontsize=13, fontweight="bold", x=0.02, ha="left")
     _plot_ttft(ttft, frames)
     _plot_itl(itl, frames)
     timeline = Timeline(frames.steps, summary["windowed"]["end_s"])
@@ -61,11 +64,13 @@ def plot_result(result: Path | ResultFrames, path: Path) -> None:
     figure.savefig(path, format="png", dpi=120, metadata={"Software": None})
 
 
-def _title(summary: Summary) -> str:
+def title(summary: Summary) -> str:
+    """What ran and how much it served, in lines that fit the picture."""
     rate = summary["requests_per_s"] or 0.0
     tokens = summary["output_tokens_per_s"] or 0.0
     finished = summary["num_requests"]["finished"]
-    return f"{headline(summary)}\n{finished:,} requests, {rate:.3g} requests/s, {tokens:,.0f} output tokens/s"
+    what = fill(headline(summary), TITLE_CHARACTERS)
+    return f"{what}\n{finished:,} requests, {rate:.3g} requests/s, {tokens:,.0f} output tokens/s"
 
 
 def _plot_ttft(axes: Axes, frames: ResultFrames) -> None:

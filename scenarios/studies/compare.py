@@ -18,7 +18,7 @@ from ...sim.intervals import half_width
 from ...sim.percentiles import distribution
 from ..api import Result
 from ..errors import ScenarioError
-from .flattening import flat
+from .flattening import difference, flat
 
 Comparison = dict[str, Any]
 
@@ -55,9 +55,8 @@ def compare(a: Result, b: Result) -> Comparison:
 def check_same_traffic(a: Result, b: Result) -> None:
     """Same workload and seed, and the same requests; raises ScenarioError that names what differs."""
     one, other = _traffic(a.scenario), _traffic(b.scenario)
-    for key in [*one, *other]:
-        if one.get(key) != other.get(key):
-            raise _different(a, b, f"{key} is {one.get(key)} in the one and {other.get(key)} in the other")
+    if what := difference(one, other):
+        raise _different(a, b, what)
     tokens = [result.requests.set_index("request_id")["prompt_tokens"].sort_index() for result in (a, b)]
     if not tokens[0].equals(tokens[1]):
         raise _different(a, b, "request ids or prompt lengths differ")

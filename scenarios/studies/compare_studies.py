@@ -17,7 +17,7 @@ from ...sim.student_t import mean_interval
 from ..errors import ScenarioError
 from ..schema_workload import WorkloadSettings
 from .compare import NOT_TRAFFIC, check_same_traffic
-from .flattening import flat
+from .flattening import difference, flat
 from .study_reading import Figures, Setting, Study, figures, open_study
 
 StudyComparison = dict[str, Any]
@@ -59,9 +59,8 @@ def _check_traffic(a: Study, b: Study) -> None:
     """Same traffic in each setting; seeds are the same already."""
     for setting in a.settings():
         one, other = (_traffic(study, setting) for study in (a, b))
-        for key in [*one, *other]:
-            if one.get(key) != other.get(key):
-                raise _different(a, b, f"{key} is {one.get(key)} in the one and {other.get(key)} in the other")
+        if what := difference(one, other):
+            raise _different(a, b, what)
     if a.files and b.files and a.files != b.files:
         raise _different(a, b, "the files that it is read from are not the same")
     for seed in a.results.keys() & b.results.keys():

@@ -15,6 +15,20 @@ def flat(summary: Mapping[str, Any]) -> dict[str, Scalar]:
     return dict(_figures(summary, ""))
 
 
+def difference(one: Mapping[str, Scalar], other: Mapping[str, Scalar]) -> str | None:
+    """In which key two flattened mappings differ, in words; None where they are alike."""
+    for key in sorted([*one, *other], key=lambda key: key.count(".")):
+        if one.get(key) != other.get(key):
+            return f"{key} is {_said(one, key)} in the one and {_said(other, key)} in the other"
+    return None
+
+
+def _said(flattened: Mapping[str, Scalar], path: str) -> object:
+    """What stands at a path, a mapping put together again."""
+    below = {key.removeprefix(f"{path}."): value for key, value in flattened.items() if key.startswith(f"{path}.")}
+    return below or flattened.get(path, "not set")
+
+
 def _figures(value: Any, path: str) -> Iterator[tuple[str, Scalar]]:
     if isinstance(value, Mapping):
         for key, below in value.items():

@@ -67,6 +67,7 @@ def test_promises_and_parameters_are_read_through_the_watch() -> None:
         ("scheduling", "Forgets", "insert was to queue r0 and left 0 sequences of 0"),
         ("eviction", "Vague", "rank returned None; it must be a number or a tuple of numbers"),
         ("eviction", "NoNumber", "rank returned (1.0, nan); it must be a number or a tuple of numbers"),
+        ("eviction", "Wavers", "rank returned 1 after (1, 0); ranks must be numbers, or tuples of one length"),
         ("preemption", "Unknown", "victim named 'r0', which is none of the "),
         ("preemption", "Empties", "victim raised IndexError: list index out of range (faulty_policies.py, line "),
         ("preemption", "Loses", "put_back was to queue r"),

@@ -148,11 +148,14 @@ def test_an_order_that_sglang_refuses_is_an_error(tmp_path: Path) -> None:
         resolve(load_scenario(path, keys), 79 * GIB, 131_072)
 
 
-def test_a_chunk_above_sglangs_is_an_error(tmp_path: Path) -> None:
+def test_a_chunk_above_sglangs_or_below_a_page_is_an_error(tmp_path: Path) -> None:
     chunk = "policies.chunk_size={name: fixed, tokens: 8193}"
     path = write_scenario(tmp_path)
     with pytest.raises(ScenarioError, match=r"8193 is out of range: at most engine\.chunked_prefill_size, 8192"):
         resolve(load_scenario(path, [SGLANG, chunk]), 79 * GIB, 131_072)
+    small = load_scenario(path, [SGLANG, "policies.chunk_size={name: fixed, tokens: 8}", "engine.page_size=16"])
+    with pytest.raises(ScenarioError, match=r"8 is out of range: at least engine\.page_size, 16"):
+        resolve(small, 79 * GIB, 131_072)
     with pytest.raises(ScenarioError, match=r"'fixed' cuts prompts, which engine\.chunked_prefill_size: -1 forbids"):
         resolve(load_scenario(path, [SGLANG, chunk, "engine.chunked_prefill_size=-1"]), 79 * GIB, 131_072)
 

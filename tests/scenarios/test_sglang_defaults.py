@@ -101,6 +101,10 @@ def test_chunks_are_off_at_minus_one() -> None:
             "engine.chunked_prefill_size: 100 is out of range: must be a multiple of page_size, 16",
         ),
         (
+            {"max_total_tokens": 1},
+            "engine.max_total_tokens: 1 is out of range: must be at least 2, twice the requests that may run",
+        ),
+        (
             {"max_total_tokens": 15, "page_size": 16},
             "engine.max_total_tokens: 15 is out of range: must be at least a page, 16",
         ),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from llmsim.sim.metrics import summarize, summary_json
-from llmsim.sim.plots import ResultFrames, duration_text, plot_result
+from llmsim.sim.plots import ResultFrames, duration_text, plot_result, title
 from llmsim.sim.recorder import Recorder
 from llmsim.sim.timeline import NUM_BINS, Timeline
 from llmsim.tests.support.synthetic import S, facts, record_busy_run, record_queue
@@ -24,6 +24,16 @@ def test_picture_is_the_same_each_time(tmp_path: Path) -> None:
     picture = (tmp_path / "a.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert picture == (tmp_path / "b.png").read_bytes()
+
+
+def test_a_long_title_is_broken_into_lines(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    record_busy_run(recorder)
+    summary = summarize(recorder, facts())
+    own = {"scheduling": {"name": "./a_policy_of_my_own.py:ShortestPromptFirst", "patience_s": 5, "most": 128}}
+    lines = title(summary | {"departures": own | {"chunk_size": {"name": "fixed", "tokens": 2048}}}).splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 95
 
 
 @pytest.mark.parametrize("num_requests", [0, 1, 50])

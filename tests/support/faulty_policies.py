@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from llmsim.policies.batching.unified import Unified
 from llmsim.policies.chunk_size.fixed import Fixed
 from llmsim.policies.core.builder import StepBuilder
@@ -46,6 +48,16 @@ class NoNumber(Lru):
 
     def rank(self, entry: CacheEntry) -> tuple[float, ...]:  # type: ignore[override]
         return 1.0, float("nan")
+
+
+class Wavers(Lru):
+    by_release = False
+
+    def __init__(self) -> None:
+        self._calls = count()
+
+    def rank(self, entry: CacheEntry) -> int | tuple[int, ...]:  # type: ignore[override]
+        return 1 if next(self._calls) % 2 else (1, 0)
 
 
 class Raises(Fcfs):

@@ -72,7 +72,7 @@ def test_who_gave_way_is_first_again_or_waits_behind_the_others(name: str) -> No
 
 @pytest.mark.parametrize("name", PLACED)
 def test_places_are_front_and_tail(name: str) -> None:
-    with pytest.raises(PolicyError, match="'middle' is not of type Literal"):
+    with pytest.raises(PolicyError, match="'middle' is unknown; choose front, tail"):
         create("preemption", {"name": name, "to": "middle"})
 
 

@@ -86,6 +86,10 @@ def test_one_seed_has_no_interval(tmp_path: Path, capsys: Capture) -> None:
         ({"seeds": 2}, "has no run with policies.chunk_size.tokens=64, seed 2, which"),
         ({"override": "run.seed=1"}, "has no run with policies.chunk_size.tokens=64, seed 0, which"),
         ({"override": "workload.rate=90"}, "workload.rate is 150.0 in the one and 90.0 in the other"),
+        (
+            {"override": "workload.output_tokens=9"},
+            "'lognormal.max': 400} in the one and 9 in the other",
+        ),
         ({"override": "workload.tenant_zipf=1.5"}, "workload.tenant_zipf is 1.0 in the one and 1.5 in the other"),
     ],
 )
