@@ -154,7 +154,8 @@ def test_a_server_is_found_however_it_is_started(program: str) -> None:
         ("mistralai/Mistral-7B-Instruct-v0.3", ("mistral-7b", None, None)),
         ("google/gemma-2-9b-it", ("gemma-2-9b", None, None)),
         ("/models/Qwen3-0.6B/", ("qwen3-0.6b", None, None)),
-        ("Qwen/Qwen3-30B-A3B", None),
+        ("Qwen/Qwen3-30B-A3B", ("qwen3-30b-a3b", None, None)),
+        ("Qwen/Qwen3-235B-A22B", None),
         ("facebook/opt-125m", None),
     ],
 )
