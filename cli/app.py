@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from .cache import cache
+from .calibrate import calibrate
 from .check import check
 from .compare import compare
 from .decisions import decisions
@@ -67,6 +68,7 @@ app.command()(compare)
 app.command()(plot)
 app.command("list")(list_known)
 app.add_typer(policies, name="policies")
+app.add_typer(calibrate, name="calibrate")
 app.command()(schema)
 app.command()(decisions)
 app.command()(replay)

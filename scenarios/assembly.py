@@ -16,6 +16,7 @@ from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
 from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
+from ..sim.cost_model.residual import ResidualCostModel, StretchPricer
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
@@ -53,10 +54,17 @@ class Assembly:
         """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
         return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
-    def cost_model(self) -> AnalyticCostModel:
+    def cost_model(self) -> StretchPricer:
         """The cost model of the scenario's model on its hardware."""
-        tensor_parallel = self.scenario.hardware.tensor_parallel
-        return AnalyticCostModel(self.model, self.gpu, tensor_parallel, kv_dtype_bytes=_kv_bytes(self.engine))
+        residual = self.scenario.hardware.residual
+        kernels = self._kernels()
+        return kernels if residual is None else ResidualCostModel(kernels, residual.residual())
+
+    def _kernels(self) -> StretchPricer:
+        hardware = self.scenario.hardware
+        efficiencies = None if hardware.efficiencies is None else hardware.efficiencies.efficiencies()
+        kv_bytes = _kv_bytes(self.engine)
+        return AnalyticCostModel(self.model, self.gpu, hardware.tensor_parallel, efficiencies, kv_bytes)
 
     def frontend(self) -> Frontend:
         """What lies between client and engine; the network's round trip is split in halves."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, PrivateAttr, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
+from .schema_calibration import EfficiencySettings, ResidualSettings
 from .schema_engine import Engine
 from .schema_vllm import VllmEngine
 from .schema_workload import WorkloadSettings
@@ -23,6 +24,10 @@ class Hardware(Section):
     gpu: Annotated[str, Field(min_length=1)]
     """A name that `llmsim list gpus` shows, or the path of a data sheet of one's own, ending in .yaml."""
     tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
+    efficiencies: EfficiencySettings | None = None
+    """In place of what the analytic model takes beforehand."""
+    residual: ResidualSettings | None = None
+    """Added to what the kernels of a step take."""
 
 
 class PolicySpec(Section):

@@ -1,0 +1,1 @@
+"""What makes the simulator predict a real engine: profiles, fits, measured runs, errors."""
