@@ -16,6 +16,7 @@ from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
 from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
+from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.residual import ResidualCostModel, StretchPricer
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
@@ -26,6 +27,7 @@ from .model_reading import read_model
 from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
+from .profile_reading import profiled_cost_model, read_scenario_profile
 from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
@@ -49,21 +51,25 @@ class Assembly:
     config: EngineConfig
     folders: tuple[Path, ...] = (Path(),)
     """Where files of policies are looked for."""
+    profile: Profile | None = None
+    """What was measured of the model on the GPU; None: the data sheet prices the steps."""
 
     def core(self, estimator: StepTimeEstimator | None = None) -> EngineCore:
         """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
         return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
     def cost_model(self) -> StretchPricer:
-        """The cost model of the scenario's model on its hardware."""
+        """The cost model of the scenario's model on its hardware: by the profile where there is one."""
         residual = self.scenario.hardware.residual
-        kernels = self._kernels()
+        kernels = self.kernel_cost_model()
         return kernels if residual is None else ResidualCostModel(kernels, residual.residual())
 
-    def _kernels(self) -> StretchPricer:
-        hardware = self.scenario.hardware
+    def kernel_cost_model(self) -> StretchPricer:
+        """The same without the residual that the scenario adds."""
+        hardware, kv_bytes = self.scenario.hardware, _kv_bytes(self.engine)
+        if self.profile is not None:
+            return profiled_cost_model(self.scenario, self.profile, self.model, self.gpu, kv_bytes, self.engine)
         efficiencies = None if hardware.efficiencies is None else hardware.efficiencies.efficiencies()
-        kv_bytes = _kv_bytes(self.engine)
         return AnalyticCostModel(self.model, self.gpu, hardware.tensor_parallel, efficiencies, kv_bytes)
 
     def frontend(self) -> Frontend:
@@ -100,7 +106,8 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
 
     `warn` gets sentences for people: what was found odd and what was done about it.
     """
-    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard)
+    profile = read_scenario_profile(scenario, warn or _unheard)
+    model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard, profile)
     model = with_precision(scenario, model, gpu)
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
@@ -116,7 +123,10 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     else:
         config = vllm_config(engine, budget, prefix_index)
     check_requirements(scenario, config, policies, folders)
-    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders)
+    assembly = Assembly(scenario, engine, policies, model, gpu, budget, config, folders, profile)
+    if profile is not None:
+        assembly.cost_model()  # another model's profile is refused here
+    return assembly
 
 
 def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:

@@ -48,7 +48,9 @@ def print_check(assembly: Assembly, report: dict[str, Any], console: Console) ->
     """The memory table and, in words, how many requests it holds."""
     scenario, engine = assembly.scenario, assembly.engine
     gpus = f"{scenario.hardware.tensor_parallel} x " if scenario.hardware.tensor_parallel > 1 else ""
-    console.print(f"{scenario.name}: {scenario.model} on {gpus}{scenario.hardware.gpu}, {engine.preset}")
+    console.print(
+        f"{scenario.name}: {scenario.model} on {gpus}{scenario.hardware.gpu or assembly.gpu.name}, {engine.preset}"
+    )
     console.print(memory_table(report["memory"]))
     console.print(
         f"A request of full length ({assembly.config.max_model_len:,} tokens) fits "

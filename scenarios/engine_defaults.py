@@ -9,7 +9,6 @@ from .errors import ScenarioError
 from .preset_policies import PolicySpecs, resolve_policies
 from .schema import Scenario
 from .schema_sglang import SglangEngine
-from .section import given_or
 from .sglang_defaults import ResolvedSglang, check_policies, resolve_sglang
 from .sglang_policies import SCHEDULE_POLICIES
 from .vllm_defaults import ResolvedVllm, resolve_vllm
@@ -26,7 +25,7 @@ def resolve(
 
     `gpu_name` is the GPU's own where the scenario gives a path.
     """
-    file, gpu, asked = scenario.source, given_or(gpu_name, scenario.hardware.gpu), scenario.engine
+    file, gpu, asked = scenario.source, gpu_name or scenario.hardware.gpu or "", scenario.engine
     policies = resolve_policies(scenario)
     order = str(policies["scheduling"]["name"])
     if isinstance(asked, SglangEngine):

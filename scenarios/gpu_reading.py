@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from ..policies.core import specs
 from ..policies.core.gpu_spec import GpuSpec
+from ..sim.cost_model.profile import Profile
 from .complaints import complaint
 from .errors import ScenarioError
 from .paths import path_given
@@ -38,12 +39,22 @@ def is_data_sheet(gpu: str) -> bool:
     return gpu.endswith(".yaml")
 
 
-def read_gpu(scenario: Scenario, warn: Callable[[str], None]) -> GpuSpec:
-    """The scenario's GPU; ScenarioError names the file and the key at fault."""
+def read_gpu(scenario: Scenario, warn: Callable[[str], None], profile: Profile | None = None) -> GpuSpec:
+    """The scenario's GPU, its profile's where it names none; ScenarioError names the file and the key at fault."""
     gpu = scenario.hardware.gpu
+    if gpu is None:
+        assert profile is not None, "the schema asks for one of them"
+        return _profiled_gpu(scenario, profile)
     if not is_data_sheet(gpu):
         return specs.gpu(gpu)
     return read_data_sheet(path_given(scenario, "hardware.gpu", gpu, warn))
+
+
+def _profiled_gpu(scenario: Scenario, profile: Profile) -> GpuSpec:
+    try:
+        return specs.gpu(profile.header.gpu)
+    except specs.UnknownName as error:
+        raise ScenarioError(scenario.source, "hardware.gpu", f"is required, as in {profile.path} {error}") from None
 
 
 def read_data_sheet(path: Path) -> GpuSpec:

@@ -65,8 +65,9 @@ def _check_names(scenario: Scenario) -> None:
     file = scenario.source
     if not is_config(scenario.model):
         _check_known(scenario, "model", scenario.model, known_names.model_names())
-    if not is_data_sheet(scenario.hardware.gpu):
-        _check_known(scenario, "hardware.gpu", scenario.hardware.gpu, known_names.gpu_names())
+    gpu = scenario.hardware.gpu
+    if gpu is not None and not is_data_sheet(gpu):
+        _check_known(scenario, "hardware.gpu", gpu, known_names.gpu_names())
     resolve_policies(scenario)  # which an engine key may contradict
     folders = policy_folders(scenario)
     for kind, spec in scenario.policies.given().items():

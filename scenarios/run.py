@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,11 +65,13 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
-    core = assembly.core(None if log is None else log.hear(assembly.cost_model()))
+    cost_model = assembly.cost_model()
+    core = assembly.core(cost_model if log is None else log.hear(cost_model))
+    executor = SimExecutor(cost_model)
     try:
         driver = SimDriver(
             core,
-            SimExecutor(assembly.cost_model()),
+            executor,
             workload,
             recorder,
             frontend=assembly.frontend(),
@@ -91,7 +94,7 @@ def simulate(
         if wrong := blamed(error, core, assembly.scenario.source):
             raise wrong from (error.__cause__ or error)
         raise
-    return summarize(recorder, facts(assembly))
+    return summarize(recorder, replace(facts(assembly), step_time_from=executor.shares.summary()))
 
 
 def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
@@ -120,7 +123,8 @@ def facts(assembly: Assembly) -> RunFacts:
         usable_blocks=assembly.config.num_blocks - 1,
         preset=assembly.engine.preset,
         model=scenario.model,
-        gpu=scenario.hardware.gpu,
+        gpu=scenario.hardware.gpu or assembly.gpu.name,
+        profile=scenario.hardware.profile,
         tensor_parallel=scenario.hardware.tensor_parallel,
         departures=departures(scenario),
         warmup_ns=assembly.warmup_ns,

@@ -21,13 +21,27 @@ POLICY_KINDS = ("scheduling", "chunk_size", "eviction", "preemption", "batching"
 class Hardware(Section):
     """What the engine runs on."""
 
-    gpu: Annotated[str, Field(min_length=1)]
-    """A name that `llmsim list gpus` shows, or the path of a data sheet of one's own, ending in .yaml."""
+    gpu: Annotated[str, Field(min_length=1)] | None = None
+    """A name that `llmsim list gpus` shows, or the path of a data sheet of one's own, ending in .yaml.
+
+    With a profile it may be left out: the profile names its GPU.
+    """
+    profile: Annotated[str, Field(min_length=1)] | None = None
+    """The path of a fitted profile, which prices the steps; see docs/profiles.md."""
     tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
     efficiencies: EfficiencySettings | None = None
     """In place of what the analytic model takes beforehand."""
     residual: ResidualSettings | None = None
     """Added to what the kernels of a step take."""
+
+    @model_validator(mode="after")
+    def _is_given(self) -> Self:
+        if self.gpu is None and self.profile is None:
+            raise PydanticCustomError("parameter", "is required, unless there is a profile", {"key": "gpu"})
+        if self.efficiencies is not None and self.profile is not None:
+            says = "goes with a GPU known by its data sheet; a profile holds measured times"
+            raise PydanticCustomError("parameter", says, {"key": "efficiencies"})
+        return self
 
 
 class PolicySpec(Section):

@@ -40,9 +40,10 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
 
 def summary_tables(summary: Summary) -> RenderableType:
     """The latency table, the engine's figures, and warnings in words."""
+    basis = [f"step time: {text}"] if (text := step_time_basis(summary)) else []
     warnings = [f"[yellow]warning:[/] {text}" for text in warnings_of(summary)]
     finished = f"{summary['num_requests']['finished']:,} requests finished"
-    return Group(escape(headline(summary)), finished, latency_table(summary), engine_table(summary), *warnings)
+    return Group(escape(headline(summary)), finished, latency_table(summary), engine_table(summary), *basis, *warnings)
 
 
 def latency_table(summary: Summary) -> Table:
@@ -102,6 +103,14 @@ def warnings_of(summary: Summary) -> list[str]:
         share = _percent(summary["num_extrapolated_steps"] / summary["num_steps"])
         found.append(f"{share} of the steps lie outside the measured grid of the cost model")
     return found
+
+
+def step_time_basis(summary: Summary) -> str | None:
+    """What the steps' device time rests on, in words; None where it is the data sheet alone."""
+    shares = summary["step_time_from"]
+    if shares is None:
+        return None
+    return ", ".join(f"{_percent(share)} {name.replace('_', ' ')}" for name, share in shares.items())
 
 
 def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:

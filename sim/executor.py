@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from heapq import heappop, heappush
 from itertools import chain, repeat
+from operator import length_hint
 
 from ..policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from ..policies.core.plan import StepPlan, StepResult
 from ..policies.core.request import Output
 from ..policies.core.sequence import Sequence
+from .cost_model.shares import TimeShares
 
 NO_COST = StepCost(0, 0, 0, 0)
 FIRST_STRETCHES = (16, 64, 512)
 """Steps that are priced together where the cost model can: few at first, since many a stretch is short."""
 PlainCost = tuple[int, int, int, int, bool]
-"""The fields of a StepCost."""
+"""The fields of a StepCost, but what they rest on."""
+CostStream = Generator[PlainCost, None, None]
 
 
 class SimExecutor:
@@ -27,6 +30,8 @@ class SimExecutor:
 
     def __init__(self, cost_model: StepTimeEstimator) -> None:
         self._cost_model = cost_model
+        self.shares = TimeShares()
+        """What the device time of the steps so far rests on."""
         self._lengths: dict[str, int] = {}
         self._stops: dict[int, list[tuple[Sequence, int]]] = {}
         self._stop_numbers: list[int] = []
@@ -50,27 +55,41 @@ class SimExecutor:
         if not plan.rows and not plan.num_decodes:
             return StepResult(0), NO_COST
         cost = self._cost_model.step_cost(plan.shape())
+        if cost.share is not None:
+            self.shares.add(cost.device_ns, cost.share)
         result = StepResult(cost.device_ns)
         if self._lengths:
             result.stopped = self._stopped(plan)
         return result, cost
 
-    def costs_of_decodes(self, num_decodes: int, context_tokens: int, max_context: int) -> Iterator[PlainCost]:
+    def costs_of_decodes(self, num_decodes: int, context_tokens: int, max_context: int) -> CostStream:
         """Predict step after step of nothing but these decodes, whose contexts grow by one each step.
 
-        `context_tokens` (summed) and `max_context` are the first step's.
+        `context_tokens` (summed) and `max_context` are the first step's. To be closed: only then is it known which
+        of the steps were carried out.
         """
         price_stretch = getattr(self._cost_model, "decode_stretch", None)
         if price_stretch is None:
-            while True:
-                yield self._cost_model.step_cost(
-                    StepShape((), num_decodes, context_tokens, max_context, num_decodes, 0)
-                )
-                context_tokens, max_context = context_tokens + num_decodes, max_context + 1
+            yield from self._costs_one_by_one(num_decodes, context_tokens, max_context)
+            return
         for count in chain(FIRST_STRETCHES, repeat(FIRST_STRETCHES[-1])):
-            columns = price_stretch(num_decodes, context_tokens, max_context, count)
-            yield from zip(*(column.tolist() for column in columns), repeat(False))
+            costs = price_stretch(num_decodes, context_tokens, max_context, count)
+            rows = iter(list(zip(*(column.tolist() for column in costs[:5]), strict=True)))
+            try:
+                yield from rows
+            finally:
+                if costs.share is not None:
+                    self.shares.add_first(count - length_hint(rows), costs.device_ns, costs.share)
             context_tokens, max_context = context_tokens + count * num_decodes, max_context + count
+
+    def _costs_one_by_one(self, num_decodes: int, context_tokens: int, max_context: int) -> Iterator[PlainCost]:
+        while True:
+            shape = StepShape((), num_decodes, context_tokens, max_context, num_decodes, 0)
+            cost = self._cost_model.step_cost(shape)
+            if cost.share is not None:
+                self.shares.add(cost.device_ns, cost.share)
+            yield cost[:5]
+            context_tokens, max_context = context_tokens + num_decodes, max_context + 1
 
     def steps_to_stop(self, planned: int) -> int | None:
         """Steps of the decode batch after its step `planned` up to the first in which a request stops by itself."""

@@ -76,6 +76,10 @@ class RunFacts:
     closed_loop: bool = False
     """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
+    profile: str | None = None
+    """The measured profile that priced the steps; None: the data sheet did."""
+    step_time_from: Mapping[str, float] | None = None
+    """Shares of the device time that were measured, interpolated, extrapolated, or taken from the data sheet."""
 
 
 def summarize(records: Records, run: RunFacts) -> Summary:
@@ -98,6 +102,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "preset": run.preset,
         "model": run.model,
         "gpu": run.gpu,
+        "profile": run.profile,
         "tensor_parallel": run.tensor_parallel,
         "departures": {kind: dict(spec) for kind, spec in run.departures.items()},
         "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
@@ -110,6 +115,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
+        "step_time_from": None if run.step_time_from is None else dict(run.step_time_from),
         **_figures_over_time(fold),
         "closed_loop": run.closed_loop,
         **_load_figures(everything, queue, run.closed_loop),
@@ -125,6 +131,7 @@ def headline(summary: Summary) -> str:
     """What ran, in a line: model, GPUs, preset, and the policies that are not the preset's own."""
     gpus = f"{summary['tensor_parallel']} x {summary['gpu']}" if summary["tensor_parallel"] > 1 else summary["gpu"]
     parts = [f"{summary['model']} on {gpus}"] if summary["model"] else []
+    parts += [f"profile {summary['profile']}"] if summary["profile"] else []
     parts += [summary["preset"]] if summary["preset"] else []
     for kind, spec in summary["departures"].items():
         parameters = ", ".join(f"{key} {value}" for key, value in spec.items() if key != "name")

@@ -97,6 +97,7 @@ class Stretch:
             if committed.evictions:
                 books.evictions(committed.record.step, committed.planned_ns, committed.evictions)
             on_step(committed.record)
+        costs.close()
         left = []
         if pipe and cost is not None:
             plan = steady.end(pipe[0].planned_ns, pipe[0].evictions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class StepShape(NamedTuple):
@@ -21,6 +21,20 @@ class StepShape(NamedTuple):
     """Draft tokens verified on top of the decodes' own tokens."""
 
 
+class Share(NamedTuple):
+    """How much of a step's device time rests on what, in nanoseconds (of a stretch of steps: arrays of them).
+
+    The rest was interpolated between measured points.
+    """
+
+    measured_ns: Any
+    """Kernels at shapes that were measured."""
+    extrapolated_ns: Any
+    """Kernels at shapes beyond those."""
+    data_sheet_ns: Any
+    """Kernels of which nothing was measured."""
+
+
 class StepCost(NamedTuple):
     """What a step costs, in integer nanoseconds."""
 
@@ -33,6 +47,8 @@ class StepCost(NamedTuple):
     """Bytes of the step at the device's full bandwidth: the other floor."""
     extrapolated: bool = False
     """True where a measured curve was left behind."""
+    share: Share | None = None
+    """What the device time rests on; None: nothing was measured at all."""
 
 
 class StepTimeEstimator(Protocol):

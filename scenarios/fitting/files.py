@@ -90,8 +90,11 @@ def _surroundings(scenario: Scenario, folder: Path) -> dict[str, Any]:
     raw = scenario.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"name", "workload"})
     if is_config(scenario.model):
         raw["model"] = _seen_from(folder, scenario.path_to(scenario.model))
-    if is_data_sheet(scenario.hardware.gpu):
-        raw["hardware"]["gpu"] = _seen_from(folder, scenario.path_to(scenario.hardware.gpu))
+    hardware = scenario.hardware
+    if hardware.gpu is not None and is_data_sheet(hardware.gpu):
+        raw["hardware"]["gpu"] = _seen_from(folder, scenario.path_to(hardware.gpu))
+    if hardware.profile is not None:
+        raw["hardware"]["profile"] = _seen_from(folder, scenario.path_to(hardware.profile))
     return raw
 
 

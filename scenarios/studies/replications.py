@@ -85,7 +85,7 @@ def over_replications(summaries: Sequence[Summary]) -> Summary:
     return {
         **{
             key: first[key]
-            for key in ("scenario", "version", "preset", "model", "gpu", "tensor_parallel", "departures")
+            for key in ("scenario", "version", "preset", "model", "gpu", "profile", "tensor_parallel", "departures")
         },
         "seeds": [summary["seed"] for summary in summaries],
         "num_overloaded": sum(bool(summary["overloaded"]) for summary in summaries),

@@ -1,0 +1,51 @@
+"""From the scenario's `hardware.profile:` to the measured profile that prices its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..policies.core.gpu_spec import GpuSpec
+from ..policies.core.model_spec import ModelSpec
+from ..sim.cost_model.profile import Profile, read_profile
+from ..sim.cost_model.profiled import ProfiledCostModel
+from ..sim.cost_model.timings import ProfileError
+from .errors import ScenarioError
+from .paths import path_given
+from .schema import Scenario
+from .vllm_defaults import ResolvedVllm
+
+KEY = "hardware.profile"
+LARGEST_GRAPH = 512
+
+
+def read_scenario_profile(scenario: Scenario, warn: Callable[[str], None]) -> Profile | None:
+    """The scenario's profile, None where it has none; ScenarioError says what is wrong with it."""
+    given = scenario.hardware.profile
+    if given is None:
+        return None
+    try:
+        return read_profile(path_given(scenario, KEY, given, warn))
+    except ProfileError as error:
+        raise ScenarioError(scenario.source, KEY, str(error)) from None
+
+
+def profiled_cost_model(
+    scenario: Scenario, profile: Profile, model: ModelSpec, gpu: GpuSpec, kv_dtype_bytes: int, engine: object
+) -> ProfiledCostModel:
+    """The cost model of a profile; ScenarioError where it was measured with another model's shapes."""
+    graphs = graph_sizes(engine.max_num_seqs) if isinstance(engine, ResolvedVllm) else ()
+    tensor_parallel = scenario.hardware.tensor_parallel
+    try:
+        return ProfiledCostModel(profile, model, tensor_parallel, gpu, kv_dtype_bytes, graphs)
+    except ProfileError as error:
+        raise ScenarioError(scenario.source, KEY, str(error)) from None
+
+
+def graph_sizes(max_num_seqs: int) -> tuple[int, ...]:
+    """The numbers of tokens for which vLLM captures CUDA graphs: smaller steps are padded to the next of them.
+
+    Source: `_set_cudagraph_sizes` in vLLM's `config/vllm.py`: 1, 2, 4, multiples of 8 below 256, of 16 from there
+    on, up to twice `max_num_seqs`, at most 512.
+    """
+    largest = min(2 * max_num_seqs, LARGEST_GRAPH)
+    return tuple(size for size in (1, 2, 4, *range(8, 256, 8), *range(256, largest + 1, 16)) if size <= largest)

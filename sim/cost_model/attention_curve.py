@@ -1,0 +1,64 @@
+"""How long attention takes: prefill, decodes, and both in one launch, each from its own measured points.
+
+Decodes beside a prefill cost more than both apart, so mixed steps have a curve in four dimensions. Only where nothing
+mixed was measured do the two add, and that counts as extrapolated.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from .curve_grid import Basis, CurveGrid, Floor
+
+Points = Mapping[tuple[int, ...], float]
+
+
+class AttentionCurve:
+    """Times of attention in one layer by (sum of q, sum of prior KV, decodes, their mean context)."""
+
+    def __init__(self, points: Points, floor: Floor) -> None:
+        """`points` by those four; `floor` takes them too."""
+        prefill = {shape[:2]: time for shape, time in points.items() if not shape[2]}
+        decode = {shape[2:]: time for shape, time in points.items() if not shape[0]}
+        mixed = {shape: time for shape, time in points.items() if shape[0] and shape[2]}
+        self._prefill = CurveGrid(prefill, lambda q, kv: floor(q, kv, 0, 0)) if prefill else None
+        self.decode = CurveGrid(decode, lambda n, context: floor(0, 0, n, context)) if decode else None
+        self._mixed = _by_reach(mixed, floor) if mixed else []
+        self._reaches = [reach for reach, _ in self._mixed]
+
+    def at(self, q_tokens: int, kv_tokens: int, num_decodes: int, mean_context: float) -> tuple[float, Basis]:
+        """Time of one layer, in the points' unit."""
+        if not q_tokens:
+            return self._decodes(num_decodes, mean_context)
+        if not num_decodes:
+            return self._prefills(q_tokens, kv_tokens)
+        if self._mixed:
+            i = max(bisect_right(self._reaches, mean_context) - 1, 0)
+            return self._mixed[i][1].at((q_tokens, kv_tokens, num_decodes, mean_context))
+        prefill, _ = self._prefills(q_tokens, kv_tokens)
+        decode, _ = self._decodes(num_decodes, mean_context)
+        return prefill + decode, Basis.EXTRAPOLATED
+
+    def _prefills(self, q_tokens: int, kv_tokens: int) -> tuple[float, Basis]:
+        assert self._prefill is not None
+        return self._prefill.at((q_tokens, kv_tokens))
+
+    def _decodes(self, num_decodes: int, mean_context: float) -> tuple[float, Basis]:
+        assert self.decode is not None
+        return self.decode.at((num_decodes, mean_context)) if num_decodes else (0.0, Basis.MEASURED)
+
+
+def _by_reach(mixed: Points, floor: Floor) -> list[tuple[int, CurveGrid]]:
+    """Curves through the lines that begin at a context or before it, by that context.
+
+    Tables put together from several grids have lines that begin at a short context and lines that do not: a
+    short context is to be looked up on the former alone, else the latter would be extrapolated downwards.
+    """
+    begins: dict[tuple[int, ...], int] = {}
+    for shape in mixed:
+        begins[shape[:3]] = min(shape[3], begins.get(shape[:3], shape[3]))
+    return [
+        (reach, CurveGrid({shape: time for shape, time in mixed.items() if begins[shape[:3]] <= reach}, floor))
+        for reach in sorted(set(begins.values()))
+    ]

@@ -1,0 +1,73 @@
+"""A profile: measured kernel times of one model on one GPU, a folder with `profile.yaml` and a table of timings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from ...policies.core.model_spec import ModelSpec
+from .profile_header import ProfileHeader
+from .timings import ProfileError, Timing, read_timings
+
+HEADER = "profile.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Header and timings; in a fitted profile each shape of a kernel stands once."""
+
+    header: ProfileHeader
+    timings: list[Timing]
+    path: Path
+
+    def points(self, kernel: str) -> dict[tuple[int, ...], float]:
+        """A kernel's measured times in microseconds, by shape."""
+        return {timing.shape: timing.time_us for timing in self.timings if timing.kernel == kernel}
+
+    def check_model(self, model: ModelSpec, tensor_parallel: int, kv_dtype_bytes: int) -> None:
+        """ProfileError where the kernels that were measured are not those of this model, so divided."""
+        header = self.header
+        if difference := header.model.difference(model):
+            raise ProfileError(f"{self.path}: is a profile of {header.model.name}: {difference}")
+        if model.num_sliding_layers:
+            raise ProfileError(f"{self.path}: holds no times of sliding windows, which {model.name} has")
+        if header.tensor_parallel != tensor_parallel:
+            raise ProfileError(
+                f"{self.path}: was measured with tensor_parallel {header.tensor_parallel}, not {tensor_parallel}"
+            )
+        if header.kv_dtype_bytes != kv_dtype_bytes:
+            raise ProfileError(f"{self.path}: was measured with a KV cache of {header.kv_dtype_bytes} bytes a number")
+
+
+def read_profile(path: Path) -> Profile:
+    """The fitted profile in a folder, or whose `profile.yaml` this is; ProfileError says what is wrong with it."""
+    profile = read_table(path)
+    if profile.header.fit is None:
+        raise ProfileError(f"{path}: is a table of timings, not a fitted profile; see llmsim calibrate fit")
+    return profile
+
+
+def read_table(path: Path) -> Profile:
+    """The same whether fitted or not."""
+    folder = path.parent if path.is_file() else path
+    header = read_header(folder / HEADER)
+    return Profile(header, read_timings(folder), folder)
+
+
+def read_header(path: Path) -> ProfileHeader:
+    """The header of a profile; ProfileError names the key at fault."""
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ProfileError(f"{path}: cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ProfileError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
+    try:
+        return ProfileHeader.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ProfileError(f"{path}: {where}: {first['msg']}") from None

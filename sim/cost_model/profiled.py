@@ -1,0 +1,184 @@
+"""The cost model of a measured profile: a step is the sum of its kernels' measured or interpolated times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...policies.core import specs
+from ...policies.core.estimator import Share, StepCost, StepShape
+from ...policies.core.gpu_spec import GpuSpec
+from ...policies.core.model_spec import ModelSpec
+from .analytic import AnalyticCostModel, StretchCost
+from .attention_curve import AttentionCurve
+from .curve_grid import Basis, CurveGrid
+from .decode_line import DecodeLine
+from .kernel import Kernel
+from .kernel_floors import US_PER_S, KernelFloors
+from .profile import Profile
+from .roofline import Efficiencies
+from .timings import SHAPES
+
+NS_PER_US = 1e3
+
+
+class _Part(NamedTuple):
+    """Device time of some of a step's kernels in nanoseconds, and how much of it rests on what."""
+
+    ns: float
+    measured_ns: float
+    extrapolated_ns: float
+    data_sheet_ns: float
+
+
+class ProfiledCostModel:
+    """Prices steps of `model` by a profile that was measured with its shapes. A StepTimeEstimator.
+
+    `graph_sizes`, ascending, are the numbers of tokens to which CUDA graphs pad a step; larger steps, and all where
+    there are none, keep theirs. What was not measured is priced by the data sheet of `gpu`, the profile's own where
+    left out, and no step beats its floor. ProfileError where the profile is another model's.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        model: ModelSpec,
+        tensor_parallel: int = 1,
+        gpu: GpuSpec | None = None,
+        kv_dtype_bytes: int = 2,
+        graph_sizes: Sequence[int] = (),
+    ) -> None:
+        profile.check_model(model, tensor_parallel, kv_dtype_bytes)
+        header, gpu = profile.header, gpu or specs.gpu(profile.header.gpu)
+        self.profile = profile
+        self.floors = KernelFloors(model, gpu, tensor_parallel, kv_dtype_bytes)
+        host = Efficiencies(host_step_s=header.host.step_s, host_request_s=header.host.request_s)
+        self._analytic = AnalyticCostModel(model, gpu, tensor_parallel, host, kv_dtype_bytes)
+        self._layers = model.num_layers
+        self._graph_sizes = _padding(graph_sizes)
+        self._curves = {name: self._curve(name) for name in SHAPES if name != "attention" and profile.points(name)}
+        equal = {shape[:4]: t for shape, t in profile.points("attention").items() if shape[4] <= shape[3]}
+        self._attention = AttentionCurve(equal, self.floors.attention_us)
+        unequal = header.unequal_contexts
+        self._alphas = (unequal.decode_alpha, unequal.mixed_alpha) if unequal.applied else (0.0, 0.0)
+        residual = header.residual
+        self._residuals = tuple(s * 1e9 for s in (residual.decode_s, residual.prefill_s, residual.mixed_s))
+        self._tokens: dict[int, _Part] = {}
+        self._rows: dict[int, _Part] = {}
+        self._decodes: dict[int, tuple[_Part, DecodeLine]] = {}
+
+    def step_cost(self, shape: StepShape) -> StepCost:
+        """Cost of one step of this shape; an empty one costs no device time."""
+        floor = self._analytic.step_cost(shape)
+        chunks, num_decodes, context, longest, num_samples, num_drafts = shape
+        if not chunks and not num_decodes:
+            return floor
+        if chunks or num_drafts or num_samples != num_decodes:
+            part = self._mixed(shape)
+        else:
+            rest, line = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
+            ns, basis = line.at(context)
+            if self._alphas[0]:
+                ns += self._alphas[0] * (line.at(num_decodes * longest)[0] - ns)
+            part = _added(rest, ns, basis)
+        device_ns = max(round(part.ns), floor.compute_ns, floor.memory_ns)
+        share = Share(round(part.measured_ns), round(part.extrapolated_ns), round(part.data_sheet_ns))
+        return StepCost(device_ns, *floor[1:4], part.extrapolated_ns > 0, share)
+
+    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> StretchCost:
+        """Costs of `num_steps` steps of the same decodes, whose contexts grow by one each step.
+
+        Equal, to the nanosecond, to asking for each step alone.
+        """
+        floor = self._analytic.decode_stretch(num_decodes, context_tokens, max_context, num_steps)
+        rest, line = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
+        steps: NDArray[np.int64] = np.arange(num_steps, dtype=np.int64)
+        ns, basis = line.along(context_tokens + num_decodes * steps)
+        if self._alphas[0]:
+            ns += self._alphas[0] * (line.along(num_decodes * (max_context + steps))[0] - ns)
+        device = np.maximum(np.rint(rest.ns + ns).astype(np.int64), np.maximum(floor.compute_ns, floor.memory_ns))
+        measured = np.rint(rest.measured_ns + np.where(basis == Basis.MEASURED, ns, 0.0)).astype(np.int64)
+        beyond = rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)
+        data_sheet = np.full(num_steps, round(rest.data_sheet_ns), dtype=np.int64)
+        share = Share(measured, np.rint(beyond).astype(np.int64), data_sheet)
+        return StretchCost(device, floor.host_ns, floor.compute_ns, floor.memory_ns, beyond > 0, share)
+
+    def attention_us(self, q_tokens: int, kv_tokens: int, num_decodes: int, mean_context: float) -> tuple[float, Basis]:
+        """Attention of one layer, equal contexts, and what it rests on."""
+        return self._attention.at(q_tokens, kv_tokens, num_decodes, mean_context)
+
+    def kernel_us(self, name: str, size: int) -> tuple[float, Basis]:
+        """One launch of a kernel at so many tokens or rows, and what that rests on."""
+        if name in self._curves:
+            us, basis = self._curves[name].at((size,))
+            return us, Basis.INTERPOLATED if name in self.profile.header.derived and not basis else basis
+        return self.floors.roofline.launch_s(self.floors.kernel(name, size)) * US_PER_S, Basis.DATA_SHEET
+
+    def _mixed(self, shape: StepShape) -> _Part:
+        chunks, num_decodes, context, longest, num_samples, num_drafts = shape
+        q_tokens, kv_tokens = sum(q for q, _ in chunks), sum(kv for _, kv in chunks)
+        num_tokens, num_rows = q_tokens + num_decodes + num_drafts, num_samples + num_drafts
+        rest = self._joined(num_tokens, num_rows, self._residuals[2 if q_tokens and num_decodes else bool(q_tokens)])
+        queries = num_decodes + num_drafts
+        mean = context / num_decodes if num_decodes else 0
+        us, basis = self._attention.at(q_tokens, kv_tokens, queries, mean)
+        alpha = self._alphas[bool(q_tokens)]
+        if alpha and queries:
+            us += alpha * (self._attention.at(q_tokens, kv_tokens, queries, longest)[0] - us)
+        return _added(rest, us * NS_PER_US * self._layers, basis)
+
+    def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine]:
+        curve = self._attention.decode
+        assert curve is not None, "the fit refuses a profile without decodes"
+        rest = self._joined(num_decodes, num_decodes, self._residuals[0])
+        scale = NS_PER_US * self._layers
+        line = DecodeLine(curve, num_decodes, scale, lambda n, mean: self.floors.attention_us(0, 0, n, mean))
+        self._decodes[num_decodes] = rest, line
+        return rest, line
+
+    def _joined(self, num_tokens: int, num_rows: int, residual_ns: float) -> _Part:
+        """All but attention, the residual included."""
+        if num_tokens <= len(self._graph_sizes) - 1:
+            num_tokens = self._graph_sizes[num_tokens]
+        tokens, rows = self._tokens.get(num_tokens), self._rows.get(num_rows)
+        if tokens is None:
+            tokens = self._tokens[num_tokens] = self._price(
+                self.floors.transformer.token_kernels(num_tokens), num_tokens
+            )
+        if rows is None:
+            rows = self._rows[num_rows] = self._price(self.floors.transformer.row_kernels(num_rows), num_rows)
+        both = [a + b for a, b in zip(tokens, rows, strict=True)]
+        return _Part(both[0] + residual_ns, *both[1:])
+
+    def _price(self, kernels: Iterable[Kernel], size: int) -> _Part:
+        part = _Part(0.0, 0.0, 0.0, 0.0)
+        for kernel in kernels:
+            if kernel.name not in self.profile.header.contained:
+                us, basis = self.kernel_us(kernel.name, size)
+                part = _added(part, us * NS_PER_US * kernel.num_launches, basis)
+        return part
+
+    def _curve(self, name: str) -> CurveGrid:
+        return CurveGrid(self.profile.points(name), lambda size: self.floors.floor_us(name, (size,)))
+
+
+def _added(part: _Part, ns: float, basis: Basis) -> _Part:
+    total, measured, extrapolated, data_sheet = part
+    if basis == Basis.MEASURED:
+        measured += ns
+    elif basis == Basis.EXTRAPOLATED:
+        extrapolated += ns
+    elif basis == Basis.DATA_SHEET:
+        data_sheet += ns
+    return _Part(total + ns, measured, extrapolated, data_sheet)
+
+
+def _padding(graph_sizes: Sequence[int]) -> list[int]:
+    """For each number of tokens, from 0 to the largest graph, the size of the graph that it runs in."""
+    padded: list[int] = []
+    for size in graph_sizes:
+        padded += [size] * (size + 1 - len(padded))
+    return padded
