@@ -1,1 +1,1 @@
-"""What makes the simulator predict a real engine: profiles, fits, measured runs, errors."""
+"""From measurements to what predicts them: kernel timings become profiles, and errors are reported."""

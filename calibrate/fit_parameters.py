@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..sim.cost_model.roofline import Efficiencies
-from .fitting import Parameter
+from .least_squares import Parameter
 
 SHARES = ("weights", "kv", "bf16", "fp8", "attention")
 HOST = ("host_step_s", "host_request_s")

@@ -15,7 +15,7 @@ import traceback
 
 import typer
 
-from ..calibrate.fitting import CannotTell
+from ..calibrate.least_squares import CannotTell
 from ..calibrate.runs.errors import RunError
 from ..policies import registry
 from ..policies.core import specs
@@ -24,13 +24,14 @@ from ..scenarios.case_reading import CaseError
 from ..scenarios.errors import ScenarioError
 from ..scenarios.studies.parallel import GC_THRESHOLDS
 from ..scenarios.studies.sweep import SweepInterrupted
+from ..sim.cost_model.timings import ProfileError
 from .app import app
 
 # typer may bring a click of its own: its exceptions are reached through typer.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 DEBUG = "--debug"
 USER_ERRORS = (
-    *(ScenarioError, CaseError, JournalError, RunError, CannotTell),
+    *(ScenarioError, CaseError, JournalError, ProfileError, RunError, CannotTell),
     *(registry.PolicyError, specs.UnknownName),
 )
 """Mistakes of the user's, told in one line."""

@@ -25,13 +25,14 @@ from .workload import workload
 
 
 class CommandsInOrder(TyperGroup):
-    """Lists `workload` before `sweep`: it has commands of its own, and typer puts such groups last."""
+    """Lists groups among the commands: typer puts them last."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """All names."""
         names = super().list_commands(ctx)
-        names.remove("workload")
-        names.insert(names.index("sweep"), "workload")
+        for group, before in (("workload", "sweep"), ("calibrate", "schema")):
+            names.remove(group)
+            names.insert(names.index(before), group)
         return names
 
 

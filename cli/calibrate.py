@@ -1,23 +1,117 @@
-"""`llmsim calibrate`: what makes the simulator predict a real engine, and how far it is from one."""
+"""`llmsim calibrate`: from kernel timings to profiles that price steps; measured runs, and errors on them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
+from ..calibrate.fit import checked
+from ..calibrate.fit import fit as fit_table_of
+from ..calibrate.importers import import_timings
+from ..calibrate.importers.request import ImportRequest
+from ..calibrate.picture import draw_profile
+from ..calibrate.report import fit_heading, fit_report, fit_table
+from ..calibrate.writing import check_target, write_profile
+from ..sim.cost_model.profile import read_table
 from .calibrate_fit_run import fit_run
 from .calibrate_validate import validate
+from .options import AsJson
+from .speech import people, print_json, say
 
 calibrate = typer.Typer(rich_markup_mode=None)
 
+Force = Annotated[bool, typer.Option("--force", help="Replace a profile or table that is there already.")]
 
-@calibrate.callback(invoke_without_command=True)
-def root(context: typer.Context) -> None:
-    """Compare the simulator with measured runs of real engines, and fit it to them.
 
-    Example: llmsim calibrate validate --run measured/run --set hardware.gpu=rtx-4090
+@calibrate.callback()
+def root() -> None:
+    """Latency curves from measured kernels: import, fit, look at them; compare with measured runs, fit to those.
+
+    Example: llmsim calibrate import bundle -o table
     """
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+
+
+@calibrate.command("import")
+def import_table(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A folder of LLMServingSim's or Vidur's timings, or aiconfigurator:SYSTEM[/BACKEND[/VERSION]].",
+            metavar="SOURCE",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The table's folder.", show_default=False)],
+    model: Annotated[
+        str | None,
+        typer.Option(help="Where the source does not say: a model's name or its config.json.", show_default=False),
+    ] = None,
+    gpu: Annotated[str | None, typer.Option(help="Where the source does not say.", show_default=False)] = None,
+    tensor_parallel: Annotated[
+        int | None, typer.Option(min=1, help="Where the source has several degrees.", show_default=False)
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Turn somebody's kernel timings into a table of one format, checked row by row.
+
+    Example: llmsim calibrate import RTX4090-llama3.1-8b -o table
+    """
+    check_target(output, force=force)
+    table = import_timings(ImportRequest(source, model, gpu, tensor_parallel))
+    timings = checked(table)
+    write_profile(output, table.header, timings, force=force)
+    say(f"{fit_heading(table)}: {len(timings):,} timings in {output}; next: llmsim calibrate fit {output} -o PROFILE")
+    if as_json:
+        print_json({**fit_report(table), "num_timings": len(timings)})
+
+
+@calibrate.command()
+def fit(
+    table: Annotated[Path, typer.Argument(help="A table's folder, or its profile.yaml.", show_default=False)],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The profile's folder.", show_default=False)],
+    seed: Annotated[int, typer.Option(min=0, help="Draws the points that are held out.")] = 0,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a table: curves that return its points exactly, their errors on a held-out fifth, a correction for skew.
+
+    Example: llmsim calibrate fit table -o profile
+    """
+    check_target(output, force=force)
+    profile = fit_table_of(read_table(table), seed)
+    write_profile(output, profile.header, profile.timings, force=force)
+    assert profile.header.fit is not None
+    say(fit_heading(profile))
+    people.print(fit_table(profile.header.fit))
+    say(f"profile in {output}; in a scenario: hardware: {{profile: {output}}}")
+    if as_json:
+        print_json(fit_report(profile))
+
+
+@calibrate.command()
+def show(
+    profile: Annotated[Path, typer.Argument(help="A profile's or table's folder.", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Draw the curves here, as a PNG.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a profile holds: curves against points and floor as a picture, and the errors of the fit.
+
+    Example: llmsim calibrate show profile -o profile.png
+    """
+    table = read_table(profile)
+    say(fit_heading(table))
+    if table.header.fit is not None:
+        people.print(fit_table(table.header.fit))
+    if output is not None:
+        draw_profile(table, output)
+        say(f"picture in {output}")
+    if as_json:
+        print_json(fit_report(table))
 
 
 calibrate.command()(validate)

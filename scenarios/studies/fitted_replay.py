@@ -11,7 +11,7 @@ import numpy as np
 from ...calibrate.comparison import Mask, measured_times
 from ...calibrate.deviations import deviations
 from ...calibrate.fit_parameters import hardware_keys, parameters
-from ...calibrate.fitting import CannotTell, Fitted, fit
+from ...calibrate.least_squares import CannotTell, Fitted, fit
 from ...calibrate.runs.measured_run import MeasuredRun
 from ...sim.columns import Floats
 from ...sim.cost_model.roofline import Efficiencies

@@ -7,7 +7,7 @@ mixed was measured do the two add, and that counts as extrapolated.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from .curve_grid import Basis, CurveGrid, Floor
 
@@ -17,14 +17,16 @@ Points = Mapping[tuple[int, ...], float]
 class AttentionCurve:
     """Times of attention in one layer by (sum of q, sum of prior KV, decodes, their mean context)."""
 
-    def __init__(self, points: Points, floor: Floor) -> None:
-        """`points` by those four; `floor` takes them too."""
+    def __init__(self, points: Points, floor: Floor, derived: Container[tuple[int, ...]] = ()) -> None:
+        """`points` by those four, those that are `derived` among them; `floor` takes the four too."""
         prefill = {shape[:2]: time for shape, time in points.items() if not shape[2]}
         decode = {shape[2:]: time for shape, time in points.items() if not shape[0]}
         mixed = {shape: time for shape, time in points.items() if shape[0] and shape[2]}
-        self._prefill = CurveGrid(prefill, lambda q, kv: floor(q, kv, 0, 0)) if prefill else None
-        self.decode = CurveGrid(decode, lambda n, context: floor(0, 0, n, context)) if decode else None
-        self._mixed = _by_reach(mixed, floor) if mixed else []
+        apart = {shape[:2] for shape in prefill if (*shape, 0, 0) in derived}
+        alone = {shape for shape in decode if (0, 0, *shape) in derived}
+        self._prefill = CurveGrid(prefill, lambda q, kv: floor(q, kv, 0, 0), apart) if prefill else None
+        self.decode = CurveGrid(decode, lambda n, context: floor(0, 0, n, context), alone) if decode else None
+        self._mixed = _by_reach(mixed, floor, derived) if mixed else []
         self._reaches = [reach for reach, _ in self._mixed]
 
     def at(self, q_tokens: int, kv_tokens: int, num_decodes: int, mean_context: float) -> tuple[float, Basis]:
@@ -49,7 +51,7 @@ class AttentionCurve:
         return self.decode.at((num_decodes, mean_context)) if num_decodes else (0.0, Basis.MEASURED)
 
 
-def _by_reach(mixed: Points, floor: Floor) -> list[tuple[int, CurveGrid]]:
+def _by_reach(mixed: Points, floor: Floor, derived: Container[tuple[int, ...]]) -> list[tuple[int, CurveGrid]]:
     """Curves through the lines that begin at a context or before it, by that context.
 
     Tables put together from several grids have lines that begin at a short context and lines that do not: a
@@ -58,7 +60,6 @@ def _by_reach(mixed: Points, floor: Floor) -> list[tuple[int, CurveGrid]]:
     begins: dict[tuple[int, ...], int] = {}
     for shape in mixed:
         begins[shape[:3]] = min(shape[3], begins.get(shape[:3], shape[3]))
-    return [
-        (reach, CurveGrid({shape: time for shape, time in mixed.items() if begins[shape[:3]] <= reach}, floor))
-        for reach in sorted(set(begins.values()))
-    ]
+    reaches = sorted(set(begins.values()))
+    chosen = [{shape: time for shape, time in mixed.items() if begins[shape[:3]] <= reach} for reach in reaches]
+    return [(reach, CurveGrid(points, floor, derived)) for reach, points in zip(reaches, chosen, strict=True)]

@@ -7,7 +7,7 @@ it grows as the roofline's floor does (roofline-normalised); below the first it 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -25,25 +25,34 @@ class Basis(IntEnum):
     DATA_SHEET = 3
 
 
+Leaf: TypeAlias = tuple[float, Basis]
+
+
 class _Line:
     """One axis: coordinates in order, and below each a time or the line of the next axis."""
 
     __slots__ = ("below", "xs")
 
-    def __init__(self, points: Mapping[tuple[int, ...], float]) -> None:
-        parts: dict[int, dict[tuple[int, ...], float]] = {}
-        for shape, time in points.items():
-            parts.setdefault(shape[0], {})[shape[1:]] = time
+    def __init__(self, points: Mapping[tuple[int, ...], Leaf]) -> None:
+        parts: dict[int, dict[tuple[int, ...], Leaf]] = {}
+        for shape, leaf in points.items():
+            parts.setdefault(shape[0], {})[shape[1:]] = leaf
         self.xs = sorted(parts)
-        self.below: list[_Line | float] = [parts[x][()] if () in parts[x] else _Line(parts[x]) for x in self.xs]
+        self.below: list[_Line | Leaf] = [parts[x][()] if () in parts[x] else _Line(parts[x]) for x in self.xs]
 
 
 class CurveGrid:
-    """The curve through some points, each a shape of the same number of axes."""
+    """The curve through some points, each a shape of the same number of axes.
 
-    def __init__(self, points: Mapping[tuple[int, ...], float], floor: Floor) -> None:
+    Those that are `derived` were not measured themselves, and count as interpolated.
+    """
+
+    def __init__(
+        self, points: Mapping[tuple[int, ...], float], floor: Floor, derived: Container[tuple[int, ...]] = ()
+    ) -> None:
         assert points, "a curve without points"
-        self._root = _Line(points)
+        bases = (Basis.INTERPOLATED if shape in derived else Basis.MEASURED for shape in points)
+        self._root = _Line(dict(zip(points, zip(points.values(), bases, strict=True), strict=True)))
         self._floor = floor
 
     def at(self, shape: Coordinates) -> tuple[float, Basis]:
@@ -59,9 +68,9 @@ class CurveGrid:
             found.update(line.xs)
         return found
 
-    def _at(self, line: _Line | float, prefix: Coordinates, rest: Coordinates) -> tuple[float, Basis]:
-        if isinstance(line, float):
-            return line, Basis.MEASURED
+    def _at(self, line: _Line | Leaf, prefix: Coordinates, rest: Coordinates) -> tuple[float, Basis]:
+        if isinstance(line, tuple):
+            return line
         x, rest = rest[0], rest[1:]
         xs = line.xs
         i = bisect_left(xs, x)

@@ -24,8 +24,12 @@ class Profile:
     path: Path
 
     def points(self, kernel: str) -> dict[tuple[int, ...], float]:
-        """A kernel's measured times in microseconds, by shape."""
+        """A kernel's times in microseconds, by shape, derived ones included."""
         return {timing.shape: timing.time_us for timing in self.timings if timing.kernel == kernel}
+
+    def derived(self, kernel: str) -> set[tuple[int, ...]]:
+        """Those of a kernel's shapes that were not measured themselves."""
+        return {timing.shape for timing in self.timings if timing.kernel == kernel and timing.repeats == 0}
 
     def check_model(self, model: ModelSpec, tensor_parallel: int, kv_dtype_bytes: int) -> None:
         """ProfileError where the kernels that were measured are not those of this model, so divided."""

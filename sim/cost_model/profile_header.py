@@ -91,6 +91,8 @@ class KernelFit(Section):
     """A kernel's curve: how many points, from where to where, and how it fared without a fifth of them."""
 
     points: Positive
+    derived: Count = 0
+    """Of the points, those that were not measured: holes filled by the fit, or made at import from other sizes."""
     grid: dict[str, tuple[int, int]]
     """Smallest and largest of each shape column; beyond them times are extrapolated."""
     held_out: Errors | None = None
@@ -130,8 +132,6 @@ class ProfileHeader(Section):
     source: Text
     contained: tuple[str, ...] = ()
     """Kernels whose time is within another's timing: `kv_write` in attention's, say."""
-    derived: tuple[str, ...] = ()
-    """Kernels whose timings were derived from other sizes' at import; they count as interpolated."""
     host: Host = Host()
     residual: Residuals = Residuals()
     unequal_contexts: UnequalContexts = UnequalContexts()

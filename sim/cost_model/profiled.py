@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +62,8 @@ class ProfiledCostModel:
         self._graph_sizes = _padding(graph_sizes)
         self._curves = {name: self._curve(name) for name in SHAPES if name != "attention" and profile.points(name)}
         equal = {shape[:4]: t for shape, t in profile.points("attention").items() if shape[4] <= shape[3]}
-        self._attention = AttentionCurve(equal, self.floors.attention_us)
+        derived = {shape[:4] for shape in profile.derived("attention")}
+        self._attention = AttentionCurve(equal, self.floors.attention_us, derived)
         unequal = header.unequal_contexts
         self._alphas = (unequal.decode_alpha, unequal.mixed_alpha) if unequal.applied else (0.0, 0.0)
         residual = header.residual
@@ -113,8 +115,7 @@ class ProfiledCostModel:
     def kernel_us(self, name: str, size: int) -> tuple[float, Basis]:
         """One launch of a kernel at so many tokens or rows, and what that rests on."""
         if name in self._curves:
-            us, basis = self._curves[name].at((size,))
-            return us, Basis.INTERPOLATED if name in self.profile.header.derived and not basis else basis
+            return self._curves[name].at((size,))
         return self.floors.roofline.launch_s(self.floors.kernel(name, size)) * US_PER_S, Basis.DATA_SHEET
 
     def _mixed(self, shape: StepShape) -> _Part:
@@ -162,7 +163,11 @@ class ProfiledCostModel:
         return part
 
     def _curve(self, name: str) -> CurveGrid:
-        return CurveGrid(self.profile.points(name), lambda size: self.floors.floor_us(name, (size,)))
+        floor = partial(self._floor_us, name)
+        return CurveGrid(self.profile.points(name), floor, self.profile.derived(name))
+
+    def _floor_us(self, name: str, size: int) -> float:
+        return self.floors.floor_us(name, (size,))
 
 
 def _added(part: _Part, ns: float, basis: Basis) -> _Part:

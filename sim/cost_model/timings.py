@@ -42,6 +42,7 @@ class Timing(NamedTuple):
     where: str
     """File and row, for complaints."""
     repeats: int | None = None
+    """Measurements behind the time; 0: none, it was derived from other shapes'. None: not recorded."""
     spread_us: float | None = None
 
 

@@ -1,0 +1,101 @@
+"""From a table of timings to a profile: checked, each shape once, with grid limits and held-out errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..policies.core import specs
+from ..policies.core.model_spec import ModelSpec
+from ..sim.cost_model.attention_curve import AttentionCurve
+from ..sim.cost_model.kernel_floors import KernelFloors
+from ..sim.cost_model.profile import Profile
+from ..sim.cost_model.profile_header import Fit, KernelFit, ModelShapes, ProfileHeader, UnequalContexts
+from ..sim.cost_model.timings import SHAPES, ProfileError, Shape, Timing
+from .checks import check_timings, merged
+from .held_out import SHARE, errors_of, held_out_errors
+from .holes import fill
+from .unequal import fit_unequal
+
+
+def checked(table: Profile) -> list[Timing]:
+    """The table's timings, each shape once; ProfileError names the row that cannot be, and why."""
+    if not table.timings:
+        raise ProfileError(f"{table.path}: has no timings")
+    check_timings(table.timings, floors_of(table.header))
+    return merged(table.timings)
+
+
+def fit(table: Profile, seed: int = 0) -> Profile:
+    """The profile of a table; ProfileError where the table has a fault. The same seed holds out the same points."""
+    timings, floors = checked(table), floors_of(table.header)
+    by_kernel = {kernel: [timing for timing in timings if timing.kernel == kernel] for kernel in SHAPES}
+    kernels: dict[str, KernelFit] = {}
+    errors: list[float] = []
+    for kernel, measured in by_kernel.items():
+        if measured:
+            rng = np.random.default_rng([seed, len(kernels)])
+            kernels[kernel], found = _kernel_fit(kernel, measured, floors, rng)
+            errors += found
+    overall = errors_of(errors)
+    if overall is None:
+        raise ProfileError(f"{table.path}: no kernel has points enough to hold any out")
+    holes = _filled(by_kernel["attention"])
+    correction, correction_error = _unequal(by_kernel["attention"], holes, floors)
+    whole = Fit(
+        seed=seed, held_out_share=SHARE, held_out=overall, kernels=kernels, unequal_contexts_error=correction_error
+    )
+    applied = table.header.unequal_contexts.applied
+    update = {"fit": whole, "unequal_contexts": correction.model_copy(update={"applied": applied})}
+    return Profile(table.header.model_copy(update=update), [*timings, *holes], table.path)
+
+
+def floors_of(header: ProfileHeader) -> KernelFloors:
+    """The roofline of the kernels that a header describes."""
+    try:
+        gpu = specs.gpu(header.gpu)
+    except specs.UnknownName as error:
+        raise ProfileError(f"profile of {header.name}: gpu: {error}") from None
+    return KernelFloors(one_layer(header.model), gpu, header.tensor_parallel, header.kv_dtype_bytes)
+
+
+def one_layer(shapes: ModelShapes) -> ModelSpec:
+    """A model of one layer with these shapes: what one launch of each kernel belongs to."""
+    sizes = shapes.model_dump()
+    return ModelSpec(num_layers=1, max_position_embeddings=1 << 20, **sizes)
+
+
+def _kernel_fit(
+    kernel: str, timings: Sequence[Timing], floors: KernelFloors, rng: np.random.Generator
+) -> tuple[KernelFit, list[float]]:
+    """A kernel's part of the report, and the errors of what was held out."""
+    points = _equal(timings) if kernel == "attention" else {timing.shape: timing.time_us for timing in timings}
+    found = held_out_errors(kernel, points, floors, rng)
+    columns = zip(*points, strict=True)
+    grid = {name: (min(xs), max(xs)) for name, xs in zip(SHAPES[kernel], columns, strict=False)}
+    mixed = [error for shape, error in found.items() if kernel == "attention" and shape[0] and shape[2]]
+    derived = sum(timing.repeats == 0 for timing in timings)
+    errors = list(found.values())
+    report = KernelFit(
+        points=len(points), derived=derived, grid=grid, held_out=errors_of(errors), held_out_mixed=errors_of(mixed)
+    )
+    return report, errors
+
+
+def _equal(attention: Sequence[Timing]) -> dict[Shape, float]:
+    """Times by the four coordinates of attention with equal contexts."""
+    return {t.shape[:4]: t.time_us for t in attention if t.shape[4] <= t.shape[3]}
+
+
+def _filled(attention: Sequence[Timing]) -> list[Timing]:
+    """The holes of attention's grid, as timings without a measurement behind them."""
+    holes = fill(_equal(attention))
+    return [Timing("attention", (*shape, shape[3]), us, "filled", repeats=0) for shape, us in sorted(holes.items())]
+
+
+def _unequal(
+    attention: Sequence[Timing], holes: Sequence[Timing], floors: KernelFloors
+) -> tuple[UnequalContexts, tuple[float, float] | None]:
+    unequal = {t.shape: t.time_us for t in attention if t.shape[4] > t.shape[3]}
+    return fit_unequal(unequal, AttentionCurve(_equal([*attention, *holes]), floors.attention_us))

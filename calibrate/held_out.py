@@ -1,0 +1,45 @@
+"""How far a curve is off where it was not measured: a random fifth of the points is held out and predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..sim.cost_model.attention_curve import AttentionCurve
+from ..sim.cost_model.curve_grid import CurveGrid
+from ..sim.cost_model.kernel_floors import KernelFloors
+from ..sim.cost_model.profile_header import Errors
+from ..sim.cost_model.timings import Shape
+from .holes import fill
+
+SHARE = 0.2
+FEWEST = 10
+"""Points of a kernel below which none is held out."""
+
+
+def held_out_errors(
+    kernel: str, points: Mapping[Shape, float], floors: KernelFloors, rng: np.random.Generator
+) -> dict[Shape, float]:
+    """|predicted / measured - 1| of a random fifth of a kernel's points, by shape; empty where there are few.
+
+    What is left is treated as a whole table is: holes in the grid of attention are filled.
+    """
+    if len(points) < FEWEST:
+        return {}
+    shapes = sorted(points)
+    left_out = {shapes[i] for i in rng.choice(len(shapes), round(SHARE * len(shapes)), replace=False)}
+    kept = {shape: time for shape, time in points.items() if shape not in left_out}
+    if kernel == "attention":
+        attention = AttentionCurve({**kept, **fill(kept)}, floors.attention_us)
+        return {shape: abs(attention.at(*shape)[0] / points[shape] - 1) for shape in sorted(left_out)}  # type: ignore[arg-type]
+    curve = CurveGrid(kept, lambda *shape: floors.floor_us(kernel, shape))
+    return {shape: abs(curve.at(shape)[0] / points[shape] - 1) for shape in sorted(left_out)}
+
+
+def errors_of(values: Sequence[float]) -> Errors | None:
+    """Median and P95 of some errors; None of none."""
+    if not values:
+        return None
+    median, p95 = np.percentile(values, [50, 95])
+    return Errors(points=len(values), median=round(float(median), 4), p95=round(float(p95), 4))

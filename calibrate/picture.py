@@ -1,0 +1,115 @@
+"""Draws a profile: curves through their points, above the data sheet's floor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..sim.cost_model.attention_curve import AttentionCurve
+from ..sim.cost_model.curve_grid import CurveGrid
+from ..sim.cost_model.profile import Profile
+from ..sim.cost_model.timings import Shape
+from .fit import floors_of
+
+KERNELS = ("qkv", "o", "gate_up", "down", "lm_head")
+BATCHES = (1, 8, 64)
+CHUNKS = (64, 512, 2048)
+SAMPLES = 200
+
+
+def draw_profile(profile: Profile, output: Path) -> None:
+    """Write a PNG with four panels: linear layers, attention of decodes, of prefill, and of both together."""
+    figure = Figure(figsize=(12, 8.5), layout="constrained")
+    linear, decode, prefill, mixed = figure.subplots(2, 2).flat
+    _draw_linear(profile, linear)
+    _draw_attention(profile, decode, prefill, mixed)
+    header = profile.header
+    figure.suptitle(
+        f"{header.name}: {header.model.name} on {header.gpu}; points measured, lines predicted, dashes floor"
+    )
+    figure.savefig(output, dpi=110)
+
+
+def _draw_linear(profile: Profile, axes: Axes) -> None:
+    floors = floors_of(profile.header)
+    for i, name in enumerate(name for name in KERNELS if profile.points(name)):
+        points = {shape[0]: time for shape, time in profile.points(name).items()}
+        curve = CurveGrid(profile.points(name), lambda size, name=name: floors.floor_us(name, (size,)))
+        _draw_line(
+            axes,
+            name,
+            i,
+            points,
+            lambda x, curve=curve: curve.at((x,))[0],
+            lambda x, name=name: floors.floor_us(name, (x,)),
+        )
+    _finish(axes, "linear layers", "tokens (lm_head: rows)")
+
+
+def _draw_attention(profile: Profile, decode: Axes, prefill: Axes, mixed: Axes) -> None:
+    points = {shape[:4]: time for shape, time in profile.points("attention").items() if shape[4] <= shape[3]}
+    floor = floors_of(profile.header).attention_us
+    curve = AttentionCurve(points, floor)
+    for i, n in enumerate(_nearest({shape[2] for shape in points if not shape[0]}, BATCHES)):
+        _draw_slice(decode, f"{n} decodes", i, points, curve, floor, (0, 0, n), 3)
+    for i, q in enumerate(_nearest({shape[0] for shape in points if not shape[2]} - {0}, CHUNKS)):
+        _draw_slice(prefill, f"chunk of {q}", i, points, curve, floor, (q,), 1)
+    both = {shape[:3] for shape in points if shape[0] and shape[2]}
+    if both:
+        q, kv, _ = min(both, key=lambda shape: abs(shape[0] - 512) + abs(shape[1] - 1024))
+        for i, n in enumerate(_nearest({shape[2] for shape in both if shape[:2] == (q, kv)}, BATCHES)):
+            _draw_slice(mixed, f"{n} decodes", i, points, curve, floor, (q, kv, n), 3)
+        _finish(mixed, f"attention of a chunk of {q} behind {kv}, with decodes", "mean context of the decodes")
+    else:
+        mixed.text(0.5, 0.5, "nothing measured of\nprefill and decodes together", ha="center", va="center")
+        mixed.set_axis_off()
+    _finish(decode, "attention of decodes", "mean context")
+    _finish(prefill, "attention of prefill", "tokens cached before the chunk")
+
+
+def _draw_slice(
+    axes: Axes,
+    label: str,
+    i: int,
+    points: dict[Shape, float],
+    curve: AttentionCurve,
+    floor: Callable[..., float],
+    fixed: Shape,
+    axis: int,
+) -> None:
+    rest = (0,) * (3 - axis)
+    line = {shape[axis]: t for shape, t in points.items() if shape[:axis] == fixed and shape[axis + 1 :] == rest}
+    if line:
+        at = lambda x: (*fixed, x, *rest)  # noqa: E731
+        _draw_line(axes, label, i, line, lambda x: curve.at(*at(x))[0], lambda x: floor(*at(x)))
+
+
+def _draw_line(
+    axes: Axes,
+    label: str,
+    i: int,
+    points: dict[int, float],
+    curve: Callable[[int], float],
+    floor: Callable[[int], float],
+) -> None:
+    """Points, the curve from the first to twice the last, and its floor, in one colour."""
+    colour = f"C{i}"
+    first, last = max(min(points), 1), 2 * max(points)
+    xs = np.unique(np.geomspace(first, max(last, first + 1), SAMPLES).astype(int)).tolist()
+    axes.plot(list(points), list(points.values()), ".", color=colour, markersize=4)
+    axes.plot(xs, [curve(x) for x in xs], "-", color=colour, linewidth=1, label=label)
+    axes.plot(xs, [floor(x) for x in xs], "--", color=colour, linewidth=0.8)
+
+
+def _nearest(known: set[int], wanted: Sequence[int]) -> list[int]:
+    return sorted({min(known, key=lambda x: abs(x - target)) for target in wanted}) if known else []
+
+
+def _finish(axes: Axes, title: str, x_label: str) -> None:
+    axes.set(title=title, xlabel=x_label, ylabel="us a launch", xscale="log", yscale="log")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)

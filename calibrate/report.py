@@ -1,0 +1,45 @@
+"""What a fit found, as a table for people and as one JSON object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from ..sim.cost_model.profile import Profile
+from ..sim.cost_model.profile_header import Errors, Fit
+
+
+def fit_report(profile: Profile) -> dict[str, Any]:
+    """The header of a fitted profile as plain values."""
+    return profile.header.model_dump(mode="json")
+
+
+def fit_heading(profile: Profile) -> str:
+    """What was measured on what, in a line."""
+    header = profile.header
+    gpus = f"{header.tensor_parallel} x " if header.tensor_parallel > 1 else ""
+    return f"{header.name}: {header.model.name} on {gpus}{header.gpu}, {header.software}"
+
+
+def fit_table(fit: Fit) -> Table:
+    """A line a kernel: points, and errors of those that were held out."""
+    share = f"held-out {fit.held_out_share:.0%}"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("kernel")
+    for name in ("points", share, "median error", "P95"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, kernel in fit.kernels.items():
+        table.add_row(name, f"{kernel.points:,}", *_cells(kernel.held_out))
+        if kernel.held_out_mixed is not None:
+            table.add_row("  prefill and decodes together", "", *_cells(kernel.held_out_mixed))
+    table.add_section()
+    table.add_row("all", f"{sum(kernel.points for kernel in fit.kernels.values()):,}", *_cells(fit.held_out))
+    return table
+
+
+def _cells(errors: Errors | None) -> tuple[str, str, str]:
+    if errors is None:
+        return "-", "-", "-"
+    return f"{errors.points:,}", f"{errors.median:.1%}", f"{errors.p95:.1%}"
