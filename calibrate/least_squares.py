@@ -47,6 +47,8 @@ class Fitted(NamedTuple):
     rms_after: float
     condition: float
     """Of the Jacobian at the end."""
+    at_bounds: tuple[str, ...] = ()
+    """Parameters that would go on beyond what is plausible: the model lacks something."""
 
 
 def fit(parameters: Sequence[Parameter], deviations: Callable[[dict[str, float]], Floats]) -> Fitted:
@@ -75,7 +77,8 @@ def fit(parameters: Sequence[Parameter], deviations: Callable[[dict[str, float]]
     )
     condition = check_told_apart(names, slopes(found.x))
     values = dict(zip(names, (start + found.x * steps).tolist(), strict=True))
-    return Fitted(values, _rms(before), _rms(at(found.x)), condition)
+    at_bounds = tuple(name for name, edge in zip(names, _on_edge(found.x, low, high), strict=True) if edge)
+    return Fitted(values, _rms(before), _rms(at(found.x)), condition, at_bounds)
 
 
 def check_told_apart(names: Sequence[str], slopes: Matrix) -> float:
@@ -107,6 +110,11 @@ def _slopes(at: Callable[[Floats], Floats], scaled: Floats, low: Floats, high: F
         width = ends[1][index] - ends[0][index]
         columns.append((at(ends[1]) - at(ends[0])) / width)
     return np.array(columns).T
+
+
+def _on_edge(scaled: Floats, low: Floats, high: Floats) -> list[bool]:
+    near = np.minimum(scaled - low, high - scaled) < 1e-3 * (high - low)
+    return [bool(edge) for edge in near]
 
 
 def _rms(deviations: Floats) -> float:

@@ -38,6 +38,7 @@ class FittedHardware:
             "rms_before": fitted.rms_before,
             "rms_after": fitted.rms_after,
             "condition": fitted.condition,
+            "at_bounds": list(fitted.at_bounds),
         }
 
 
@@ -62,6 +63,8 @@ def fit_hardware(
             raise
         warn(f"{reason}; fitted instead: {', '.join(fewer)}")
         found = fit(parameters(fewer, given), apart)
+    for name in found.at_bounds:
+        warn(f"{name} ends at {found.values[name]:.3g}, its bound: something else than it is amiss")
     return FittedHardware(found.values, found)
 
 

@@ -17,6 +17,17 @@ from ..schema import Scenario
 from ..yaml_reading import read_yaml_mapping
 
 _KV_DTYPES = {"bfloat16": "bf16", "auto": "auto"}
+_BY_DRIVER = {
+    "h10080gbhbm3": "h100-sxm",
+    "h200": "h200-sxm",
+    "a100sxm440gb": "a100-40g",
+    "a100pcie40gb": "a100-40g",
+    "a100sxm480gb": "a100-80g",
+    "a10080gbpcie": "a100-80g",
+    "rtxpro6000blackwellserveredition": "rtx-pro-6000",
+    "rtxpro6000blackwellworkstationedition": "rtx-pro-6000",
+}
+"""What NVIDIA's driver calls GPUs whose name in the catalogue is another: small letters and digits alone."""
 _MAKERS = re.compile(r"nvidia|amd|geforce|instinct|[^a-z0-9]")
 
 
@@ -59,8 +70,8 @@ def _told(mapping: Mapping[str, Any]) -> dict[str, Any]:
 def known_gpu(name: str) -> str | None:
     """The catalogue's name for what a driver calls a GPU: `NVIDIA GeForce RTX 4090` is `rtx-4090`."""
     plain = _plain(name)
-    found = [known for known in known_names.gpu_names() if plain.startswith(_plain(known))]
-    return max(found, key=len, default=None)
+    by_name = {_plain(known): known for known in known_names.gpu_names()}
+    return by_name.get(plain) or _BY_DRIVER.get(plain)
 
 
 def _plain(name: str) -> str:
@@ -93,6 +104,7 @@ def _check_told(run: MeasuredRun, raw: Mapping[str, Any], overrides: Overrides) 
     if "model" not in raw and "model" not in keys:
         message = f"the run does not say, or names one that is not known ({run.setup.model}): give --set model=…"
         raise ScenarioError(run.source, "model", message)
-    if "gpu" not in hardware and "profile" not in hardware and "hardware.gpu" not in keys:
+    set_by_hand = {"hardware", "hardware.gpu", "hardware.profile"} & set(keys)
+    if "gpu" not in hardware and "profile" not in hardware and not set_by_hand:
         message = f"the run does not say, or names one that is not known ({run.setup.gpu}): give --set hardware.gpu=…"
         raise ScenarioError(run.source, "hardware.gpu", message)

@@ -38,8 +38,7 @@ def validation_tables(validation: Validation) -> RenderableType:
         parts.append(errors_table("Apart: the requests that the residual was fitted on", validation.fitted_errors))
     if validation.series is not None:
         parts.append(_series_table(validation))
-    parts.append(_budget_table(validation.budget))
-    return Group(*parts)
+    return Group(*parts, _budget_table(validation.budget), _budget_text(validation.budget))
 
 
 def errors_table(title: str, errors: Errors) -> Table:
@@ -67,12 +66,17 @@ def _series_table(validation: Validation) -> Table:
 
 
 def _budget_table(budget: Budget) -> Table:
-    constant = "-" if budget.constant_s is None else f"{1e3 * budget.constant_s:+.3g} ms a step"
-    title = f"Error of the means: replay = step time + left; arrival comes on top (step time put right by {constant})"
-    table = _table(title, "", "replay", "step time", "left", "arrival")
+    table = _table("Errors of the means", "", "replay", "step time", "left", "arrival")
     for metric, parts in budget.parts.items():
         table.add_row(NAMES[metric], *(share_text(parts[name]) for name in ("replay", "step_time", "left", "arrival")))
     return table
+
+
+def _budget_text(budget: Budget) -> str:
+    if budget.constant_s is None:
+        return "step time is not known: there is no TPOT"
+    constant = f"{1e3 * budget.constant_s:+.3g} ms"
+    return f"replay = step time (put right by {constant} a step) + left; without the measured arrivals, arrival on top"
 
 
 def _table(title: str, *names: str) -> Table:
