@@ -71,14 +71,14 @@ def _kernel_fit(
 ) -> tuple[KernelFit, list[float]]:
     """A kernel's part of the report, and the errors of what was held out."""
     points = _equal(timings) if kernel == "attention" else {timing.shape: timing.time_us for timing in timings}
-    found = held_out_errors(kernel, points, floors, rng)
+    derived = {timing.shape[:4] for timing in timings if timing.repeats == 0}
+    found = held_out_errors(kernel, points, floors, rng, derived)
     columns = zip(*points, strict=True)
     grid = {name: (min(xs), max(xs)) for name, xs in zip(SHAPES[kernel], columns, strict=False)}
     mixed = [error for shape, error in found.items() if kernel == "attention" and shape[0] and shape[2]]
-    derived = sum(timing.repeats == 0 for timing in timings)
     errors = list(found.values())
     report = KernelFit(
-        points=len(points), derived=derived, grid=grid, held_out=errors_of(errors), held_out_mixed=errors_of(mixed)
+        points=len(points), derived=len(derived), grid=grid, held_out=errors_of(errors), held_out_mixed=errors_of(mixed)
     )
     return report, errors
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -19,22 +19,31 @@ FEWEST = 10
 
 
 def held_out_errors(
-    kernel: str, points: Mapping[Shape, float], floors: KernelFloors, rng: np.random.Generator
+    kernel: str,
+    points: Mapping[Shape, float],
+    floors: KernelFloors,
+    rng: np.random.Generator,
+    derived: Container[Shape] = (),
 ) -> dict[Shape, float]:
     """|predicted / measured - 1| of a random fifth of a kernel's points, by shape; empty where there are few.
 
-    What is left is treated as a whole table is: holes in the grid of attention are filled.
+    What is left is treated as a whole table is: holes in the grid of attention are filled. Those that were `derived` from others are never held out.
     """
-    if len(points) < FEWEST:
+    shapes = sorted(shape for shape in points if shape not in derived)
+    if len(shapes) < FEWEST:
         return {}
-    shapes = sorted(points)
     left_out = {shapes[i] for i in rng.choice(len(shapes), round(SHARE * len(shapes)), replace=False)}
     kept = {shape: time for shape, time in points.items() if shape not in left_out}
     if kernel == "attention":
         attention = AttentionCurve({**kept, **fill(kept)}, floors.attention_us)
-        return {shape: abs(attention.at(*shape)[0] / points[shape] - 1) for shape in sorted(left_out)}  # type: ignore[arg-type]
+        return {shape: abs(_attention(attention, shape) / points[shape] - 1) for shape in sorted(left_out)}
     curve = CurveGrid(kept, lambda *shape: floors.floor_us(kernel, shape))
     return {shape: abs(curve.at(shape)[0] / points[shape] - 1) for shape in sorted(left_out)}
+
+
+def _attention(curve: AttentionCurve, shape: Shape) -> float:
+    q, kv, n, mean = shape
+    return curve.at(q, kv, n, mean)[0]
 
 
 def errors_of(values: Sequence[float]) -> Errors | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,23 +32,25 @@ def draw_profile(profile: Profile, output: Path) -> None:
     figure.suptitle(
         f"{header.name}: {header.model.name} on {header.gpu}; points measured, lines predicted, dashes floor"
     )
-    figure.savefig(output, dpi=110)
+    figure.savefig(output, format="png", dpi=110, metadata={"Software": None})
 
 
 def _draw_linear(profile: Profile, axes: Axes) -> None:
     floors = floors_of(profile.header)
+
+    def floor_us(name: str, size: float) -> float:
+        return floors.floor_us(name, (round(size),))
+
     for i, name in enumerate(name for name in KERNELS if profile.points(name)):
-        points = {shape[0]: time for shape, time in profile.points(name).items()}
-        curve = CurveGrid(profile.points(name), lambda size, name=name: floors.floor_us(name, (size,)))
-        _draw_line(
-            axes,
-            name,
-            i,
-            points,
-            lambda x, curve=curve: curve.at((x,))[0],
-            lambda x, name=name: floors.floor_us(name, (x,)),
-        )
+        points, floor = profile.points(name), partial(floor_us, name)
+        curve = CurveGrid(points, floor)
+        measured = {shape[0]: time for shape, time in points.items()}
+        _draw_line(axes, name, i, measured, partial(_first, curve), floor)
     _finish(axes, "linear layers", "tokens (lm_head: rows)")
+
+
+def _first(curve: CurveGrid, size: int) -> float:
+    return curve.at((size,))[0]
 
 
 def _draw_attention(profile: Profile, decode: Axes, prefill: Axes, mixed: Axes) -> None:
@@ -55,14 +58,14 @@ def _draw_attention(profile: Profile, decode: Axes, prefill: Axes, mixed: Axes) 
     floor = floors_of(profile.header).attention_us
     curve = AttentionCurve(points, floor)
     for i, n in enumerate(_nearest({shape[2] for shape in points if not shape[0]}, BATCHES)):
-        _draw_slice(decode, f"{n} decodes", i, points, curve, floor, (0, 0, n), 3)
+        _draw_slice(decode, "1 decode" if n == 1 else f"{n} decodes", i, points, curve, floor, (0, 0, n), 3)
     for i, q in enumerate(_nearest({shape[0] for shape in points if not shape[2]} - {0}, CHUNKS)):
         _draw_slice(prefill, f"chunk of {q}", i, points, curve, floor, (q,), 1)
     both = {shape[:3] for shape in points if shape[0] and shape[2]}
     if both:
         q, kv, _ = min(both, key=lambda shape: abs(shape[0] - 512) + abs(shape[1] - 1024))
         for i, n in enumerate(_nearest({shape[2] for shape in both if shape[:2] == (q, kv)}, BATCHES)):
-            _draw_slice(mixed, f"{n} decodes", i, points, curve, floor, (q, kv, n), 3)
+            _draw_slice(mixed, "1 decode" if n == 1 else f"{n} decodes", i, points, curve, floor, (q, kv, n), 3)
         _finish(mixed, f"attention of a chunk of {q} behind {kv}, with decodes", "mean context of the decodes")
     else:
         mixed.text(0.5, 0.5, "nothing measured of\nprefill and decodes together", ha="center", va="center")
@@ -83,8 +86,12 @@ def _draw_slice(
 ) -> None:
     rest = (0,) * (3 - axis)
     line = {shape[axis]: t for shape, t in points.items() if shape[:axis] == fixed and shape[axis + 1 :] == rest}
+
+    def at(x: int) -> tuple[int, int, int, int]:
+        q, kv, n, mean = (*fixed, x, *rest)
+        return q, kv, n, mean
+
     if line:
-        at = lambda x: (*fixed, x, *rest)  # noqa: E731
         _draw_line(axes, label, i, line, lambda x: curve.at(*at(x))[0], lambda x: floor(*at(x)))
 
 

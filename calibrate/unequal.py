@@ -24,18 +24,32 @@ def fit_unequal(
 
     Each alpha minimises the relative errors' squares; with fewer than 20 timings it stays 0.
     """
-    alphas, before, after = {}, [], []
-    for kind, mixed in (("decode_alpha", False), ("mixed_alpha", True)):
+    alphas = [0.0, 0.0]
+    before: list[float] = []
+    after: list[float] = []
+    for mixed in (False, True):
         chosen = {shape: time for shape, time in points.items() if bool(shape[0]) is mixed}
         if len(chosen) < FEWEST:
             continue
         time = np.array(list(chosen.values()))
-        mean = np.array([curve.at(*shape[:4])[0] for shape in chosen]) / time
-        longest = np.array([curve.at(*shape[:3], shape[4])[0] for shape in chosen]) / time
+        mean = np.array([curve.at(*_mean(shape))[0] for shape in chosen]) / time
+        longest = np.array([curve.at(*_longest(shape))[0] for shape in chosen]) / time
         reach = longest - mean
         alpha = float(np.clip(np.dot(1 - mean, reach) / np.dot(reach, reach), 0.0, 1.0))
-        alphas[kind] = round(alpha, 4)
+        alphas[mixed] = round(alpha, 4)
         before += list(np.abs(mean - 1))
         after += list(np.abs(mean + alpha * reach - 1))
     errors = (round(float(np.mean(before)), 4), round(float(np.mean(after)), 4)) if before else None
-    return UnequalContexts(**alphas), errors
+    return UnequalContexts(decode_alpha=alphas[0], mixed_alpha=alphas[1]), errors
+
+
+def _mean(shape: Shape) -> tuple[int, int, int, int]:
+    """The shape as if all contexts were the mean."""
+    q, kv, n, mean, _ = shape
+    return q, kv, n, mean
+
+
+def _longest(shape: Shape) -> tuple[int, int, int, int]:
+    """The shape as if all contexts were the longest."""
+    q, kv, n, _, longest = shape
+    return q, kv, n, longest

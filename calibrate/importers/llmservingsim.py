@@ -3,7 +3,8 @@
 Each has `attention.csv` (prefill_chunk, kv_prefill, n_decode, kv_decode, time_us), `dense.csv` (layer, tokens,
 time_us), `per_sequence.csv` (layer, sequences, time_us) and, for some, `skew.csv` (unequal contexts: regime, n, pc,
 kp, kv_mean, kv_big, t_skew_us); any may be gzipped. The times of `skew.csv` are sums over the measurement iterations:
-its equal contexts (t_mean_us) take just as many times what `attention.csv` says. Source: casys-kaist/LLMServingSim, `profiler/perf`.
+its equal contexts (t_mean_us) take just as many times what `attention.csv` says. Source: `profiler/perf` in
+casys-kaist/LLMServingSim.
 """
 
 from __future__ import annotations
