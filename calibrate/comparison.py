@@ -21,6 +21,8 @@ from ..sim.percentiles import Distribution, distribution, gap_distribution
 from .runs.measured_run import MeasuredRun
 
 STATISTICS = ("mean", "p50", "p90", "p95", "p99")
+SHORTEST_S = 1e-9
+"""Below a nanosecond a time is none, and has no relative error."""
 Mask = npt.NDArray[np.bool_]
 Errors = dict[str, dict[str, dict[str, float | None]]]
 """`{metric: {statistic: {measured, simulated, error}}}`, in seconds and as a share."""
@@ -78,7 +80,9 @@ def _errors(measured: Distribution, simulated: Distribution) -> dict[str, dict[s
 
 
 def _error(measured: float | None, simulated: float | None) -> dict[str, float | None]:
-    relative = None if not measured or simulated is None else simulated / measured - 1
+    if measured is None or simulated is None or measured < SHORTEST_S:
+        return {"measured": measured, "simulated": simulated, "error": None}
+    relative = simulated / measured - 1
     return {"measured": measured, "simulated": simulated, "error": relative}
 
 

@@ -14,17 +14,22 @@ from llmsim.scenarios.loading import scenario_from
 from llmsim.scenarios.studies.measured_replay import replay
 
 NO_HOST = {"host_step_s": 0, "host_request_s": 0}
-"""With the host's usual millisecond a step, the tiny model's device time would never be seen."""
+"""With the host's usual millisecond a step, a small model's device time would hardly be seen."""
 ENGINE = {"num_gpu_blocks_override": 400, "max_num_seqs": 32, "max_num_batched_tokens": 512}
 
 
 def small_assembly(**hardware: object) -> Assembly:
-    """The tiny model on an H100, with these keys of `hardware` beside."""
-    raw: dict[str, Any] = {"name": "small", "model": "tiny", "engine": ENGINE, "workload": {"type": "independent"}}
+    """A small model on an H100, with these keys of `hardware` beside."""
+    raw: dict[str, Any] = {
+        "name": "small",
+        "model": "llama-3.2-1b",
+        "engine": ENGINE,
+        "workload": {"type": "independent"},
+    }
     return assemble(scenario_from({**raw, "hardware": {"gpu": "h100-sxm", "efficiencies": NO_HOST, **hardware}}))
 
 
-def traffic(num_requests: int = 60, rate: float = 300.0, seed: int = 0) -> MeasuredRun:
+def traffic(num_requests: int = 60, rate: float = 100.0, seed: int = 0) -> MeasuredRun:
     """Requests with nothing measured yet but their arrivals."""
     random = np.random.default_rng(seed)
     times = np.round(np.cumsum(random.exponential(1 / rate, num_requests)), 9)
@@ -33,7 +38,7 @@ def traffic(num_requests: int = 60, rate: float = 300.0, seed: int = 0) -> Measu
         MeasuredRequest(f"r{index}", prompt, output, time, intended_s=time + 0.001)
         for index, (time, (prompt, output)) in enumerate(zip((times - times[0]).tolist(), lengths, strict=True))
     ]
-    setup = RunSetup("vllm", "org/tiny", "NVIDIA H100 SXM", 1, dict(ENGINE))
+    setup = RunSetup("vllm", "meta-llama/Llama-3.2-1B-Instruct", "NVIDIA H100 SXM", 1, dict(ENGINE))
     return MeasuredRun(Path("small"), tuple(requests), setup)
 
 

@@ -19,11 +19,11 @@ NO_WARMUP = Warmup(0, 0.0)
 
 
 def test_a_fit_finds_the_residuals_of_the_engine_that_was_measured(tmp_path: Path) -> None:
-    residual = {"decode_s": 0.001, "prefill_s": 0.003, "mixed_s": 0.003}
+    residual = {"decode_s": 0.0004, "prefill_s": 0.001, "mixed_s": 0.001}
     run = measured_on(small_assembly(residual=residual), traffic(80))
     names = ("decode_residual", "prefill_residual")
     found = fit_run([(run, small_assembly())], [], names, Part("odd"), NO_WARMUP, print)
-    assert found.found.values == pytest.approx({"decode_residual": 0.001, "prefill_residual": 0.003}, rel=0.1)
+    assert found.found.values == pytest.approx({"decode_residual": 0.0004, "prefill_residual": 0.001}, rel=0.1)
     assert [tried.what for tried in found.unseen] == ["the others of small"]
     mean = found.unseen[0].errors["tpot_s"]["mean"]["error"]
     assert mean is not None
@@ -92,7 +92,7 @@ def test_what_is_set_comes_before_the_yaml_and_that_before_the_run(tmp_path: Pat
 
 
 def test_what_the_run_leaves_open_must_be_told() -> None:
-    run = replace(traffic(), setup=RunSetup("vllm", "org/tiny", "NVIDIA L40"))
+    run = replace(traffic(), setup=RunSetup("vllm", "meta-llama/Llama-3.2-1B", "NVIDIA L40"))
     with pytest.raises(ScenarioError, match=r"hardware.gpu: .*\(NVIDIA L40\): give --set hardware.gpu"):
         scenario_of(run)
-    assert scenario_of(run, overrides=["hardware.gpu=h100-sxm"]).model == "tiny"
+    assert scenario_of(run, overrides=["hardware.gpu=h100-sxm"]).model == "llama-3.2-1b"

@@ -15,7 +15,7 @@ from llmsim.scenarios.studies.validate import assumptions, validate
 from llmsim.scenarios.studies.validation_picture import draw_validation
 from llmsim.tests.support.measured_runs import measured_on, small_assembly, traffic
 
-SLOW = {"residual": {"decode_s": 0.002, "prefill_s": 0.002, "mixed_s": 0.002}}
+SLOW = {"residual": {"decode_s": 0.0005, "prefill_s": 0.0005, "mixed_s": 0.0005}}
 NO_WARMUP = Warmup(0, 0.0)
 
 
@@ -32,7 +32,7 @@ def test_an_engine_validated_against_itself_has_no_error() -> None:
 def test_an_engine_of_slower_steps_is_told_from_one_of_other_arrivals() -> None:
     validation = validate(measured_on(small_assembly(**SLOW), traffic()), small_assembly(), NO_WARMUP, None, print)
     budget = validation.budget
-    assert budget.constant_s == pytest.approx(0.002, rel=0.02)
+    assert budget.constant_s == pytest.approx(0.0005, rel=0.02)
     for parts in budget.parts.values():
         replayed, step_time, left = parts["replay"], parts["step_time"], parts["left"]
         assert replayed is not None
@@ -51,7 +51,7 @@ def test_a_residual_fitted_on_some_requests_is_scored_on_the_others() -> None:
     assert validation.scored.tolist() == [False] * 40 + [True] * 40
     for metric in ("ttft_s", "tpot_s", "e2e_s"):
         errors = [validation.errors[metric][name]["error"] for name in STATISTICS]
-        assert errors == pytest.approx([0.0] * 5, abs=0.05)
+        assert errors == pytest.approx([0.0] * 5, abs=0.08)
     assert validation.fitted is not None
     assert validation.as_json()["fitted"]["values"] == dict(validation.fitted.values)
 
