@@ -61,8 +61,13 @@ def fit(parameters: Sequence[Parameter], deviations: Callable[[dict[str, float]]
     start = np.array([parameter.start for parameter in parameters])
     steps = np.array([parameter.step for parameter in parameters])
 
+    known: dict[tuple[float, ...], Floats] = {}
+
     def at(scaled: Floats) -> Floats:
-        return deviations(dict(zip(names, (start + scaled * steps).tolist(), strict=True)))
+        values = tuple((start + scaled * steps).tolist())
+        if values not in known:  # least_squares asks for some more than once
+            known[values] = deviations(dict(zip(names, values, strict=True)))
+        return known[values]
 
     bounds = [((p.lowest - p.start) / p.step, (p.highest - p.start) / p.step) for p in parameters]
     low, high = np.array(bounds).T
