@@ -12,7 +12,7 @@ from ..scenarios.assembly import assemble
 from ..scenarios.studies import validate as study
 from ..scenarios.studies.bounds import Bound, exceeded
 from ..scenarios.studies.measured_scenario import scenario_of
-from ..scenarios.studies.run_parts import DEFAULT_WARMUP, Part, Warmup
+from ..scenarios.studies.run_parts import DEFAULT_WARMUP, Part, Warmup, parsed_seconds
 from ..scenarios.studies.validation_picture import draw_validation
 from ..scenarios.studies.validation_table import validation_tables
 from .options import AsJson, Overrides
@@ -40,6 +40,10 @@ def validate(
         str | None,
         typer.Option(help="Fit a residual a type of step on first:150, last:150, odd or even, score the others."),
     ] = None,
+    cold_start: Annotated[
+        str | None,
+        typer.Option(help="Host time of the first steps in s, with commas, to be simulated.", show_default=False),
+    ] = None,
     within: Annotated[
         list[str] | None,
         typer.Option(help="Exit 1 beyond this error: 0.05, ttft=0.16, ttft.p50=0.16.", metavar="BOUND"),
@@ -58,11 +62,12 @@ def validate(
     """
     bounds = [Bound.parsed(text) for text in within or []]
     part = None if fit_residual is None else Part.parsed(fit_residual, "--fit-residual")
-    until, run = Warmup.parsed(warmup), read_run(measured)
+    until, cold = Warmup.parsed(warmup), parsed_seconds(cold_start, "--cold-start")
+    run = read_run(measured)
     assembly = assemble(scenario_of(run, scenario, overrides or [], profile), warn)
     for assumed in study.assumptions(run, assembly):
         warn(assumed)
-    validation = study.validate(run, assembly, until, part, warn)
+    validation = study.validate(run, assembly, until, part, warn, cold)
     people.print(validation_tables(validation))
     if validation.fitted is not None:
         say(f"fitted: {study.values_text(validation.fitted.values)}")

@@ -80,7 +80,19 @@ def test_a_fitted_hardware_can_be_validated(capsys: Capture, run: Path, tmp_path
     done = llmsim(capsys, "calibrate", "fit-run", *arguments, "--fit", "residual", "--requests", "odd", "-o", fitted)
     assert done.code == 0
     assert "fitted: residual +0." in done.err
-    scored = ("--run", run, *SETTINGS, "--warmup", 0, "--scenario", fitted, "--within", "tpot=0.02", "--within", "e2e=0.03")
+    scored = (
+        "--run",
+        run,
+        *SETTINGS,
+        "--warmup",
+        0,
+        "--scenario",
+        fitted,
+        "--within",
+        "tpot=0.02",
+        "--within",
+        "e2e=0.03",
+    )
     again = llmsim(capsys, "calibrate", "validate", *scored)
     assert again.code == 0
     refused = llmsim(capsys, "calibrate", "fit-run", *arguments, "--fit", "residual,kernel_gap_s")

@@ -35,7 +35,8 @@ def bench_requests(fields: dict[str, Any], path: Path, option: str) -> tuple[lis
     went_well = [row for row in rows if not row.fields.get("errors") and row.tokens("output_lens") > 0]
     if not went_well:
         raise RunError(path, None, f"none of its {len(rows)} requests succeeded")
-    notes = [] if len(went_well) == len(rows) else [f"{len(rows) - len(went_well)} requests failed and are left out"]
+    num_failed = len(rows) - len(went_well)
+    notes = [f"of {len(rows)} requests {num_failed} failed and are left out"] if num_failed else []
     sent_s, how = _sent(fields, went_well, path)
     requests = [_request(row, sent) for row, sent in zip(went_well, sent_s, strict=True)]
     return requests, [*notes, *how]

@@ -11,6 +11,7 @@ shares of the measured mean; step time and left together are the error of the re
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ BUDGETED = ("ttft_s", "tpot_s", "e2e_s")
 CLOSE = 1e-3
 MAX_TRIES = 5
 _FIRST_STEP_S = 2e-4
+Means = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,28 @@ class Budget:
         return {"step_constant_s": self.constant_s, **self.parts}
 
 
-def error_budget(assembly: Assembly, run: MeasuredRun, measured: RunTimes, simulated: RunTimes, of: Mask) -> Budget:
+def error_budget(
+    assembly: Assembly,
+    run: MeasuredRun,
+    measured: RunTimes,
+    simulated: RunTimes,
+    of: Mask,
+    cold_start_s: Sequence[float] = (),
+) -> Budget:
     """The budget of a replay over the requests that the mask picks; a few more simulations."""
+
+    def means(assembly: Assembly, *, intended: bool = False) -> dict[str, float]:
+        times = replay(assembly, run, intended=intended, cold_start_s=cold_start_s).times()
+        return _means(times, measured, of)
+
+    def with_residual(residual_s: float) -> Assembly:
+        return fitted_assembly(assembly, {"residual": residual_s})
+
     theirs, replayed = _means(measured, measured, of), _means(simulated, measured, of)
     intended = None
     if all(request.intended_s is not None for request in run.requests):
-        intended = _means(replay(assembly, run, intended=True).times(), measured, of)
-    constant, righted = _step_time_put_right(assembly, run, measured, of, replayed)
+        intended = means(assembly, intended=True)
+    constant, righted = _step_time_put_right(theirs, replayed, lambda residual_s: means(with_residual(residual_s)))
     parts = {}
     for name in BUDGETED:
         if name in theirs:
@@ -70,10 +87,9 @@ def _means(times: RunTimes, measured: RunTimes, of: Mask) -> dict[str, float]:
 
 
 def _step_time_put_right(
-    assembly: Assembly, run: MeasuredRun, measured: RunTimes, of: Mask, replayed: dict[str, float]
-) -> tuple[float | None, dict[str, float] | None]:
+    theirs: Means, replayed: Means, means_with: Callable[[float], Means]
+) -> tuple[float | None, Means | None]:
     """The constant with which the mean TPOT is the measured one, by secants, and the means with it."""
-    theirs = _means(measured, measured, of)
     if "tpot_s" not in theirs:
         return None, None
     best = (abs(replayed["tpot_s"] / theirs["tpot_s"] - 1), 0.0, replayed)
@@ -82,7 +98,7 @@ def _step_time_put_right(
     for _ in range(MAX_TRIES):
         if best[0] <= CLOSE:
             break
-        means = _means(replay(fitted_assembly(assembly, {"residual": constant}), run).times(), measured, of)
+        means = means_with(constant)
         excess = means["tpot_s"] - theirs["tpot_s"]
         best = min(best, (abs(excess / theirs["tpot_s"]), constant, means), key=lambda one: one[0])
         if excess == excess_before:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...calibrate.comparison import RunTimes
 from ...calibrate.runs.measured_run import BLOCK_TOKENS, MeasuredRequest, MeasuredRun
-from ...policies.core.estimator import StepTimeEstimator
+from ...policies.core.estimator import StepCost, StepTimeEstimator
+from ...policies.core.plan import StepPlan, StepResult
 from ...policies.core.records import EventKind, EventRecord, RequestRecord, StepRecord
 from ...policies.core.request import Arrival, Prompt
 from ...sim.columns import NS_PER_S, Floats
+from ...sim.cost_model.shares import TimeShares
 from ...sim.driver import SimDriver, StallError
 from ...sim.executor import SimExecutor
 from ...sim.gaps import GapPool, Gaps
@@ -67,6 +69,8 @@ class ReplayRecords:
     requests: dict[int, RequestRecord] = field(default_factory=dict)
     steps: list[StepRecord] = field(default_factory=list)
     gap_pool: GapPool = field(default_factory=GapPool)
+    shares: TimeShares = field(default_factory=TimeShares)
+    """What the device time rests on."""
     num_preemptions: int = 0
 
     def on_step(self, record: StepRecord) -> None:
@@ -97,6 +101,21 @@ class ReplayRecords:
         return self.gap_pool.merged()
 
 
+class ColdExecutor(SimExecutor):
+    """Predicts a run whose first steps take the host so long: it compiles and loads what later steps find ready."""
+
+    def __init__(self, cost_model: StepTimeEstimator, host_s: Sequence[float]) -> None:
+        super().__init__(cost_model)
+        self._host_ns = [round(seconds * NS_PER_S) for seconds in host_s]
+
+    def execute(self, plan: StepPlan) -> tuple[StepResult, StepCost]:
+        """Predict a step; its host time is never less than the cost model's."""
+        result, cost = super().execute(plan)
+        if plan.step < len(self._host_ns):
+            cost = cost._replace(host_ns=max(cost.host_ns, self._host_ns[plan.step]))
+        return result, cost
+
+
 def _seconds(times_ns: list[int | None]) -> Floats:
     return np.array(times_ns, dtype=np.float64) / NS_PER_S
 
@@ -108,17 +127,27 @@ def replay(
     cost_model: StepTimeEstimator | None = None,
     warmup_s: float = 0.0,
     intended: bool = False,
+    cold_start_s: Sequence[float] = (),
 ) -> ReplayRecords:
     """Simulate the run's requests at their measured (or intended) times; raises ScenarioError where that fails.
 
     `cost_model` is the scenario's where left out. Gaps of requests that arrive before `warmup_s` are not pooled.
+    `cold_start_s` is what the first steps take the host.
     """
     cost_model, records = cost_model or assembly.cost_model(), ReplayRecords()
     core = assembly.core(cost_model)
     traffic = MeasuredTraffic(run, intended=intended)
     warmup_ns = round(warmup_s * NS_PER_S)
+    executor = ColdExecutor(cost_model, cold_start_s)
+    records.shares = executor.shares
     driver = SimDriver(
-        core, SimExecutor(cost_model), traffic, records, frontend=assembly.frontend(), warmup_ns=warmup_ns
+        core,
+        executor,
+        traffic,
+        records,
+        frontend=assembly.frontend(),
+        warmup_ns=warmup_ns,
+        leaps=not cold_start_s,  # every step must be asked for
     )
     try:
         with Watchdog(core):

@@ -6,7 +6,7 @@ apart, as are those that never queued: they show the time of steps alone, the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..assembly import Assembly
 from .error_budget import Budget, error_budget
 from .fitted_replay import FittedHardware, fit_hardware, fitted_assembly
 from .measured_replay import ReplayRecords, replay
+from .measured_scenario import known_gpu
 from .run_parts import Part, Warmup
 
 AT_ONCE_S = 0.01
@@ -74,14 +75,23 @@ class Validation:
             "budget": self.budget.as_json(),
             "fitted": None if self.fitted is None else {**self.fitted.as_json(), "errors": self.fitted_errors},
             "num_preemptions": self.records.num_preemptions,
+            "step_time_from": self.records.shares.summary(),
             "assumptions": assumptions(self.run, self.assembly),
         }
 
 
 def validate(
-    run: MeasuredRun, assembly: Assembly, warmup: Warmup, fit_on: Part | None, warn: Callable[[str], None]
+    run: MeasuredRun,
+    assembly: Assembly,
+    warmup: Warmup,
+    fit_on: Part | None,
+    warn: Callable[[str], None],
+    cold_start_s: Sequence[float] = (),
 ) -> Validation:
-    """Simulate the run and compare; with `fit_on`, after fitting a residual to those requests."""
+    """Simulate the run and compare; with `fit_on`, after fitting a residual to those requests.
+
+    `cold_start_s` is what the first steps took the host, where that is known and to be simulated.
+    """
     measured, warmup_s = measured_times(run), warmup.seconds(run)
     after = measured.arrival_s >= warmup_s
     chosen = np.zeros_like(after) if fit_on is None else fit_on.of(run) & after
@@ -89,7 +99,7 @@ def validate(
     if fit_on is not None:
         fitted = fit_hardware([(run, assembly, chosen)], RESIDUALS, ("residual",), warn)
         assembly = fitted_assembly(assembly, fitted.values)
-    records = replay(assembly, run, warmup_s=warmup_s)
+    records = replay(assembly, run, warmup_s=warmup_s, cold_start_s=cold_start_s)
     simulated, scored = records.times(), after & ~chosen
     at_once = scored & never_queued(run, AT_ONCE_S)
     errors = latency_errors(measured, simulated, scored)
@@ -109,7 +119,7 @@ def validate(
         int(at_once.sum()),
         latency_errors(measured, simulated, at_once),
         None if run.series is None else compare_series(run.series, records.steps, num_blocks),
-        error_budget(assembly, run, measured, simulated, scored),
+        error_budget(assembly, run, measured, simulated, scored, cold_start_s),
         fitted,
         latency_errors(measured, simulated, chosen),
     )
@@ -118,6 +128,10 @@ def validate(
 def assumptions(run: MeasuredRun, assembly: Assembly) -> list[str]:
     """What the comparison takes for granted since the run does not say it: sentences for people."""
     said = list(run.assumptions)
+    theirs = known_gpu(run.setup.gpu) if run.setup.gpu else None
+    profiled = None if assembly.profile is None else assembly.profile.header.gpu
+    if theirs is not None and (ours := profiled or assembly.gpu.name) != theirs:
+        said.append(f"the run is of {theirs}, but steps are priced as those of {ours}")
     if assembly.config.enable_prefix_caching:
         said.append("the state of the real engine's prefix cache at the run's start is unknown: empty is assumed")
         if not run.shares_content:

@@ -30,7 +30,7 @@ def test_a_result_of_vllm_bench_serve_gives_times_and_gaps(tmp_path: Path) -> No
     assert (first.id, first.arrival_s, first.first_token_s) == ("request 2", 0.0, pytest.approx(0.2))
     assert (second.arrival_s, second.last_token_s) == (0.5, pytest.approx(0.63))
     assert second.itls_s == (0.01, 0.02)
-    assert run.assumptions == ("1 requests failed and are left out",)
+    assert run.assumptions == ("of 3 requests 1 failed and are left out",)
     assert run.setup.model == "org/tiny"
 
 
