@@ -28,7 +28,10 @@ def checked(table: Profile) -> list[Timing]:
 
 
 def fit(table: Profile, seed: int = 0) -> Profile:
-    """The profile of a table; ProfileError where the table has a fault. The same seed holds out the same points."""
+    """The profile of a table; ProfileError where the table has a fault. The same seed holds out the same points.
+
+    Timings of unequal contexts go into the correction and are not kept.
+    """
     timings, floors = checked(table), floors_of(table.header)
     by_kernel = {kernel: [timing for timing in timings if timing.kernel == kernel] for kernel in SHAPES}
     kernels: dict[str, KernelFit] = {}
@@ -48,7 +51,8 @@ def fit(table: Profile, seed: int = 0) -> Profile:
     )
     applied = table.header.unequal_contexts.applied
     update = {"fit": whole, "unequal_contexts": correction.model_copy(update={"applied": applied})}
-    return Profile(table.header.model_copy(update=update), [*timings, *holes], table.path)
+    equal = [timing for timing in timings if timing.kernel != "attention" or timing.shape[4] <= timing.shape[3]]
+    return Profile(table.header.model_copy(update=update), [*equal, *holes], table.path)
 
 
 def floors_of(header: ProfileHeader) -> KernelFloors:

@@ -27,7 +27,8 @@ def held_out_errors(
 ) -> dict[Shape, float]:
     """|predicted / measured - 1| of a random fifth of a kernel's points, by shape; empty where there are few.
 
-    What is left is treated as a whole table is: holes in the grid of attention are filled. Those that were `derived` from others are never held out.
+    What is left is treated as a whole table is: holes in the grid of attention are filled. Points that were `derived`
+    from others are never held out.
     """
     shapes = sorted(shape for shape in points if shape not in derived)
     if len(shapes) < FEWEST:

@@ -88,7 +88,7 @@ def _draw_slice(
     line = {shape[axis]: t for shape, t in points.items() if shape[:axis] == fixed and shape[axis + 1 :] == rest}
 
     def at(x: int) -> tuple[int, int, int, int]:
-        q, kv, n, mean = (*fixed, x, *rest)
+        q, kv, n, mean = fixed + (x,) + rest  # noqa: RUF005 (mypy cannot tell the length of the other way)
         return q, kv, n, mean
 
     if line:

@@ -13,6 +13,7 @@ from .calibrate import calibrate
 from .check import check
 from .compare import compare
 from .decisions import decisions
+from .describe import describe
 from .importing import import_command
 from .listing import list_known
 from .plot import plot
@@ -61,6 +62,7 @@ def root(
 
 app.command()(run)
 app.command()(check)
+app.command()(describe)
 app.command("import")(import_command)
 app.add_typer(workload, name="workload")
 app.command()(cache)

@@ -50,7 +50,7 @@ class EngineView(Protocol):
         ...
 
     def peek_prefix(self, sequence: Sequence) -> int:
-        """Tokens of a waiting sequence that the prefix index holds; nothing changes."""
+        """Tokens of a waiting sequence that the prefix index holds, or the host; nothing changes."""
         ...
 
     def match_prefix(self, sequence: Sequence) -> int:
@@ -95,7 +95,8 @@ class PreemptionPolicy(Protocol):
     """Who gives way when memory is short, and where it waits then.
 
     A policy that sets `takes_last = True` promises that its victim is always the last of `running`; then nobody else
-    has to be looked at.
+    has to be looked at. One whose attribute `mode` is "swap" lets the victims' KV go to the host, where there is room,
+    instead of having it recomputed.
     """
 
     def victim(self, running: list[Sequence]) -> Sequence:
@@ -143,7 +144,8 @@ class BatchingPolicy(Protocol):
     """How a step is composed out of running and waiting sequences.
 
     A policy that sets `decodes_alone = True` promises: with nobody waiting and all running sequences in the decode
-    batch it calls `decode_all` and nothing else. Stretches of such steps are then carried out at once.
+    batch it calls `decode_all` and nothing else. Stretches of such steps are then carried out at once. One that sets
+    `recomputes_only = True` cannot take back what lies on the host; no preemption that swaps goes with it.
     """
 
     def compose(self, step: StepBuilder) -> None:

@@ -16,6 +16,7 @@ from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
 from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
+from ..sim.cost_model.host_link import HostLink
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.residual import ResidualCostModel, StretchPricer
 from ..sim.driver import Frontend
@@ -27,12 +28,14 @@ from .model_reading import read_model
 from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
-from .profile_reading import profiled_cost_model, read_scenario_profile
+from .profile_reading import check_profile, profiled_cost_model, read_scenario_profile
 from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
 from .sglang_engine import sglang_budget, sglang_config, sglang_kv_bytes
 from .sglang_policies import batching_of
+from .swapping import check_swapping, host_link, num_host_blocks
+from .vllm_defaults import ResolvedVllm
 from .vllm_engine import vllm_budget, vllm_config, vllm_kv_bytes
 
 NS_PER_S = 1_000_000_000
@@ -51,6 +54,8 @@ class Assembly:
     config: EngineConfig
     folders: tuple[Path, ...] = (Path(),)
     """Where files of policies are looked for."""
+    host_link: HostLink | None = None
+    """Where preempted sequences are swapped to the host."""
     profile: Profile | None = None
     """What was measured of the model on the GPU; None: the data sheet prices the steps."""
 
@@ -121,12 +126,16 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
         policies["batching"] = batching_of(asdict(engine)) | policies["batching"]
         config = sglang_config(engine, budget, prefix_index)
     else:
+        _check_index(scenario, engine, prefix_index)
         config = vllm_config(engine, budget, prefix_index)
+    _check_cache(scenario, engine, config)
     check_requirements(scenario, config, policies, folders)
-    assembly = Assembly(scenario, engine, policies, model, gpu, budget, config, folders, profile)
+    check_swapping(scenario, engine, policies, budget, folders)
+    config = replace(config, num_host_blocks=num_host_blocks(engine, budget))
+    link = host_link(scenario, policies, gpu, budget, folders)
     if profile is not None:
-        assembly.cost_model()  # another model's profile is refused here
-    return assembly
+        check_profile(scenario, profile, model, _kv_bytes(engine))
+    return Assembly(scenario, engine, policies, model, gpu, budget, config, folders, link, profile)
 
 
 def prefix_index_of(batching: Mapping[str, object], folders: Folders) -> PrefixIndex:
@@ -141,10 +150,26 @@ def _check_batching(scenario: Scenario, prefix_index: PrefixIndex) -> None:
         raise ScenarioError(scenario.source, "policies.batching.name", message)
 
 
+def _check_index(scenario: Scenario, engine: ResolvedVllm, prefix_index: PrefixIndex) -> None:
+    if engine.kv_reservation == "contiguous" and prefix_index == "radix_tree":
+        name = resolve_policies(scenario)["batching"]["name"]
+        message = f"'{name}' counts pages of a radix tree, which engine.kv_reservation 'contiguous' has not"
+        raise ScenarioError(scenario.source, "policies.batching.name", message)
+
+
 def _check_link(scenario: Scenario, gpu: GpuSpec) -> None:
     if scenario.hardware.tensor_parallel > 1 and gpu.interconnect_bytes_per_s is None:
         message = f"{gpu.name} has no link to other GPUs; tensor_parallel must be 1"
         raise ScenarioError(scenario.source, "hardware.tensor_parallel", message)
+
+
+def _check_cache(scenario: Scenario, engine: ResolvedEngine, config: EngineConfig) -> None:
+    if scenario.run.cache == "warm" and not config.enable_prefix_caching:
+        sglang = isinstance(engine, ResolvedSglang)
+        key = "disable_radix_cache: true" if sglang else "enable_prefix_caching: false"
+        key = key if config.kv_reservation == "paged" else "kv_reservation: contiguous"
+        message = f"'warm' needs a prefix cache, which engine.{key} switches off"
+        raise ScenarioError(scenario.source, "run.cache", message)
 
 
 def _unheard(_: str) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ..policies.core.memory import concurrency_note
+from ..policies.core.request import Arrival
 from .assembly import Assembly
 from .tables import memory_table
 from .workloads.building import build_workload
@@ -22,15 +23,15 @@ def check_report(assembly: Assembly, warn: Callable[[str], None]) -> dict[str, A
     """Memory, and how much concurrency it gives the scenario's first requests. Raises ScenarioError for a bad trace."""
     workload = build_workload(assembly.scenario, warn)
     core = assembly.core()
-    lengths, num_refused, num_seen = [], 0, 0
+    held, num_refused, num_seen = [], 0, 0
     for arrival in islice(workload.arrivals(), NUM_SAMPLED):
         num_seen += 1
         if arrival.refusal is None and core.refusal(arrival.request) is None:
-            lengths.append(arrival.request.prompt.num_tokens + arrival.output.length)
+            held.append(_held_tokens(assembly, arrival))
         else:
             num_refused += 1
     budget = assembly.budget
-    mean = round(sum(lengths) / len(lengths)) if lengths else None
+    mean = round(sum(held) / len(held)) if held else None
     return {
         "scenario": assembly.scenario.name,
         "preset": assembly.engine.preset,
@@ -42,6 +43,13 @@ def check_report(assembly: Assembly, warn: Callable[[str], None]) -> dict[str, A
         "num_refused": num_refused,
         "note": concurrency_note(budget, assembly.config.max_num_seqs, mean) if mean else None,
     }
+
+
+def _held_tokens(assembly: Assembly, arrival: Arrival) -> int:
+    """Tokens that a request's memory is for when it ends: what it has become, or what it has reserved."""
+    request = arrival.request
+    is_paged = assembly.config.kv_reservation == "paged"
+    return request.prompt.num_tokens + (arrival.output.length if is_paged else request.max_tokens)
 
 
 def print_check(assembly: Assembly, report: dict[str, Any], console: Console) -> None:
@@ -56,12 +64,15 @@ def print_check(assembly: Assembly, report: dict[str, Any], console: Console) ->
         f"A request of full length ({assembly.config.max_model_len:,} tokens) fits "
         f"{report['max_concurrency_at_max_model_len']:.2f} times."
     )
+    is_paged = assembly.config.kv_reservation == "paged"
+    provided = "without sharing prefixes" if is_paged else "without holes between them"
     if report["mean_request_tokens"]:
         console.print(
-            f"The first {report['num_sampled']:,} requests have {report['mean_request_tokens']:,} tokens on average: "
-            f"{report['max_concurrency_at_mean']:.1f} of that length fit at once, without sharing prefixes."
+            f"The first {report['num_sampled']:,} requests {'have' if is_paged else 'reserve'} "
+            f"{report['mean_request_tokens']:,} tokens on average: "
+            f"{report['max_concurrency_at_mean']:.1f} of that length fit at once, {provided}."
         )
     if report["num_refused"]:
         console.print(f"[yellow]warning:[/] {report['num_refused']:,} of them will be refused")
     if report["note"]:
-        console.print(f"[yellow]note:[/] {escape(report['note'])} (without sharing prefixes)")
+        console.print(f"[yellow]note:[/] {escape(report['note'])} ({provided})")

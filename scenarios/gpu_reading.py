@@ -32,6 +32,8 @@ class DataSheet(Section):
     """None: no fp8 tensor cores."""
     interconnect_gb_s: _Quantity | None = None
     """None: it stands alone."""
+    host_link_gb_s: _Quantity | None = None
+    """To the host's memory; None: not known, and nothing can be swapped there."""
 
 
 def is_data_sheet(gpu: str) -> bool:

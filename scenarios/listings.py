@@ -37,17 +37,20 @@ def model_table() -> Table:
 
 def gpu_table() -> Table:
     """GPUs by their data sheets."""
-    table = _table("gpu", "memory", "bandwidth", "bf16", "fp8", "link")
+    table = _table(
+        "gpu", "memory\nGiB", "bandwidth\nTB/s", "bf16\nTFLOP/s", "fp8\nTFLOP/s", "to GPUs\nGB/s", "to the host\nGB/s"
+    )
     for name in specs.gpu_names():
         gpu = specs.gpu(name)
-        fp8, link = gpu.fp8_flop_per_s, gpu.interconnect_bytes_per_s
+        fp8, link, host = gpu.fp8_flop_per_s, gpu.interconnect_bytes_per_s, gpu.host_link_bytes_per_s
         table.add_row(
             name,
-            f"{gpu.memory_bytes / GIB:.1f} GiB",
-            f"{gpu.bandwidth_bytes_per_s / 1e12:.2f} TB/s",
-            f"{gpu.bf16_flop_per_s / 1e12:.0f} TFLOP/s",
-            f"{fp8 / 1e12:.0f} TFLOP/s" if fp8 else "-",
-            f"{link / 1e9:.0f} GB/s" if link else "-",
+            f"{gpu.memory_bytes / GIB:.1f}",
+            f"{gpu.bandwidth_bytes_per_s / 1e12:.2f}",
+            f"{gpu.bf16_flop_per_s / 1e12:.0f}",
+            f"{fp8 / 1e12:.0f}" if fp8 else "-",
+            f"{link / 1e9:.0f}" if link else "-",
+            f"{host / 1e9:.0f}" if host else "-",
         )
     return table
 

@@ -29,16 +29,20 @@ def read_scenario_profile(scenario: Scenario, warn: Callable[[str], None]) -> Pr
         raise ScenarioError(scenario.source, KEY, str(error)) from None
 
 
+def check_profile(scenario: Scenario, profile: Profile, model: ModelSpec, kv_dtype_bytes: int) -> None:
+    """ScenarioError where it was measured with another model's shapes, or divided otherwise."""
+    try:
+        profile.check_model(model, scenario.hardware.tensor_parallel, kv_dtype_bytes)
+    except ProfileError as error:
+        raise ScenarioError(scenario.source, KEY, str(error)) from None
+
+
 def profiled_cost_model(
     scenario: Scenario, profile: Profile, model: ModelSpec, gpu: GpuSpec, kv_dtype_bytes: int, engine: object
 ) -> ProfiledCostModel:
-    """The cost model of a profile; ScenarioError where it was measured with another model's shapes."""
+    """The cost model of a profile that goes with the scenario; steps are padded where the engine is vLLM."""
     graphs = graph_sizes(engine.max_num_seqs) if isinstance(engine, ResolvedVllm) else ()
-    tensor_parallel = scenario.hardware.tensor_parallel
-    try:
-        return ProfiledCostModel(profile, model, tensor_parallel, gpu, kv_dtype_bytes, graphs)
-    except ProfileError as error:
-        raise ScenarioError(scenario.source, KEY, str(error)) from None
+    return ProfiledCostModel(profile, model, scenario.hardware.tensor_parallel, gpu, kv_dtype_bytes, graphs)
 
 
 def graph_sizes(max_num_seqs: int) -> tuple[int, ...]:

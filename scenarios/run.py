@@ -10,21 +10,26 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
+from ..policies.core.config import EngineConfig
 from ..policies.core.journal import JournalWriter
+from ..policies.core.radix_cache import OutOfMemory
 from ..policies.core.records import Status
 from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver, StallError
 from ..sim.executor import SimExecutor
+from ..sim.fragmentation import KVLayout
 from ..sim.latencies import Latencies, Slo
-from ..sim.metrics import RunFacts, Summary, summarize
+from ..sim.metrics import DATA_SHEET, RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
+from ..sim.swap_figures import HostFacts
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
 from .errors import ScenarioError
 from .policy_files import source_digests
 from .policy_watch import Watchdog, blamed
-from .preset_policies import departures
+from .preset_policies import PolicySpecs, departures
 from .results import ResultFolder
+from .warm_cache import check_journal, warm_up
 from .workloads.building import build_workload
 
 JOURNAL = "journal.jsonl.gz"
@@ -45,6 +50,8 @@ def run_into(
     a mistake of the user's, KeyboardInterrupt.
     """
     result = ResultFolder(target, force=force)
+    if journal:
+        check_journal(assembly)
     workload = build_workload(assembly.scenario, warn)
     assembly = settled(assembly, warn)
     with result as folder:
@@ -65,10 +72,12 @@ def simulate(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Summary:
     """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
-    cost_model = assembly.cost_model()
+    cost_model, num_cached = assembly.cost_model(), 0
     core = assembly.core(cost_model if log is None else log.hear(cost_model))
-    executor = SimExecutor(cost_model)
+    executor = SimExecutor(cost_model, assembly.host_link)
     try:
+        if assembly.scenario.run.cache == "warm":
+            num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
             core,
             executor,
@@ -89,12 +98,12 @@ def simulate(
         if log is not None:
             with suppress(Exception):
                 log.close()
-        if isinstance(error, StallError):
+        if isinstance(error, (StallError, OutOfMemory)):
             raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
         if wrong := blamed(error, core, assembly.scenario.source):
             raise wrong from (error.__cause__ or error)
         raise
-    return summarize(recorder, replace(facts(assembly), step_time_from=executor.shares.summary()))
+    return summarize(recorder, replace(facts(assembly, num_cached), step_time_from=executor.shares.summary()))
 
 
 def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
@@ -112,9 +121,9 @@ def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
     return assembly.with_warmup(float(finished.sent_ns[order][cut]) / NS_PER_S if cut else 0.0)
 
 
-def facts(assembly: Assembly) -> RunFacts:
-    """What a summary tells of a run beside its records."""
-    scenario = assembly.scenario
+def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
+    """What a summary tells of a run beside its records, which began with so many blocks in the cache."""
+    scenario, link = assembly.scenario, assembly.host_link
     return RunFacts(
         scenario=scenario.name,
         seed=scenario.run.seed,
@@ -124,13 +133,28 @@ def facts(assembly: Assembly) -> RunFacts:
         preset=assembly.engine.preset,
         model=scenario.model,
         gpu=scenario.hardware.gpu or assembly.gpu.name,
-        profile=scenario.hardware.profile,
+        priced_by=scenario.hardware.profile or DATA_SHEET,
         tensor_parallel=scenario.hardware.tensor_parallel,
-        departures=departures(scenario),
+        departures=departures(scenario) | _reservation(assembly),
         warmup_ns=assembly.warmup_ns,
+        cache=scenario.run.cache,
+        num_cached_blocks=num_cached_blocks,
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
+        kv_layout=_kv_layout(assembly.config),
+        host=None if link is None else HostFacts(assembly.config.num_host_blocks, link),
     )
+
+
+def _kv_layout(config: EngineConfig) -> KVLayout:
+    is_contiguous = config.kv_reservation == "contiguous"
+    return KVLayout(config.block_size, shares_blocks=config.enable_prefix_caching, is_contiguous=is_contiguous)
+
+
+def _reservation(assembly: Assembly) -> PolicySpecs:
+    """What no preset does: KV memory that is not paged stands beside the policies that are not the preset's own."""
+    reservation = assembly.config.kv_reservation
+    return {} if reservation == "paged" else {"kv_reservation": {"name": reservation}}
 
 
 def _open_journal(folder: Path, assembly: Assembly) -> JournalWriter:

@@ -37,7 +37,7 @@ class Hardware(Section):
     @model_validator(mode="after")
     def _is_given(self) -> Self:
         if self.gpu is None and self.profile is None:
-            raise PydanticCustomError("parameter", "is required, unless there is a profile", {"key": "gpu"})
+            raise PydanticCustomError("parameter", "is required", {"key": "gpu"})
         if self.efficiencies is not None and self.profile is not None:
             says = "goes with a GPU known by its data sheet; a profile holds measured times"
             raise PydanticCustomError("parameter", says, {"key": "efficiencies"})
@@ -125,7 +125,8 @@ class RunSettings(Section):
     """How the run is carried out."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    cache: Literal["cold"] = "cold"
+    cache: Literal["cold", "warm"] = "cold"
+    """`cold`: the prefix cache begins empty. `warm`: as a pass of the same traffic, served before, has left it."""
     warmup_s: Warmup = 0.0
     """Requests sent before it are not measured; `auto` finds it by a run of its own (MSER-5 on the TTFTs)."""
 

@@ -29,6 +29,8 @@ _VLLM_TWINS = {
     "schedule_conservativeness",
     "watermark": "is a key of vLLM; SGLang keeps room for outputs instead: schedule_conservativeness",
     "long_prefill_token_threshold": "is a key of vLLM; SGLang has one limit for a step's prefill: chunked_prefill_size",
+    "kv_reservation": "is a key of the vllm preset; SGLang's memory is always paged",
+    "swap_space_gib": "is a key of the vllm preset; SGLang has retracted requests recomputed",
     "tp_size": "is a machine's key; here it is hardware.tensor_parallel",
     "tensor_parallel_size": "is a machine's key; here it is hardware.tensor_parallel",
 }
@@ -77,7 +79,8 @@ class SglangEngine(Section):
     radix_eviction_policy: RadixEvictionPolicy | None = None
     enable_priority_scheduling: bool | None = None
     schedule_low_priority_values_first: bool | None = None
-    """How SGLang's clients would write priorities. In a scenario a smaller one is more urgent, whatever this says."""
+    """How SGLang's clients would write priorities. In a scenario a smaller one is more urgent, whatever this says; but
+    under `priority` eviction SGLang lets low values go first, so that with this the urgent's prefixes do."""
     prefill_decode_interval: Annotated[int, Field(ge=0, le=10**9)] | None = None
     """Decode steps between two prefills; 0 is none."""
     dtype: Literal["auto", "bfloat16", "float16"] | None = None

@@ -30,6 +30,7 @@ _SGLANG_TWINS = {
     "prefill_decode_interval": "is a key of SGLang; vLLM always mixes prefill and decode",
     "enable_priority_scheduling": "is a key of SGLang; the vllm preset calls it scheduling_policy: priority",
     "schedule_low_priority_values_first": "is a key of SGLang; to vLLM a smaller priority is always more urgent",
+    "swap_space": "is vLLM V0's; here it is swap_space_gib, with policies.preemption: {name: ..., mode: swap}",
     "tp_size": "is a key of SGLang; here it is hardware.tensor_parallel",
     "tensor_parallel_size": "is a machine's key; here it is hardware.tensor_parallel",
 }
@@ -68,3 +69,8 @@ class VllmEngine(Section):
     long_prefill_token_threshold: Annotated[int, Field(ge=0, le=10**12)] | None = None
     """Most tokens of one request in a step; 0 is no limit."""
     scheduling_policy: Literal["fcfs", "priority"] | None = None
+    kv_reservation: Literal["paged", "contiguous"] | None = None
+    """Not vLLM's: `contiguous` reserves one range for prompt and max_tokens at admission, without prefix caching."""
+    swap_space_gib: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    """Host memory for each GPU, for the KV of preempted requests where `policies.preemption` has `mode: swap`. A key of
+    this project's own: vLLM V0's `swap_space` was 4 GiB; vLLM 0.33 recomputes."""

@@ -13,6 +13,7 @@ from ..policies.batching.prefill_first import PrefillFirst
 from ..policies.core.config import EngineConfig, Policies
 from ..policies.core.engine import EngineCore, radix_cache_of
 from ..policies.core.plan import StepPlan, StepResult
+from ..policies.core.radix_cache import OutOfMemory
 from ..policies.core.request import Prompt, Request
 from ..policies.core.sequence import Sequence, State
 from .sglang_policies import SCHEDULE_POLICIES, batching_of, scheduling_of
@@ -60,6 +61,7 @@ def sglang_core(config: Mapping[str, Any]) -> EngineCore:
         enable_chunked_prefill=chunk > 0,
         prefix_index="radix_tree",
         refuses_what_never_fits=False,
+        keeps_urgent=not c["schedule_low_priority_values_first"],
     )
     return EngineCore(engine, Policies.of(specs))
 
@@ -135,7 +137,10 @@ class SglangDecisions:
         cache, batching = radix_cache_of(core), core.policies.batching
         assert isinstance(batching, PrefillFirst), batching
         evicted_before = cache.pool.num_evicted
-        plan = core.plan_step(step)
+        try:
+            plan = core.plan_step(step)
+        except OutOfMemory as error:
+            raise ValueError(f"step {step}: {error}") from None
         if plan is None:
             batching.pass_idle()
         line: Line = {"step": step, **self._scheduled(plan)}

@@ -40,7 +40,9 @@ def sglang_config(engine: ResolvedSglang, budget: MemoryBudget, prefix_index: Pr
         enable_prefix_caching=not engine.disable_radix_cache,
         enable_chunked_prefill=engine.chunk_tokens is not None,
         prefix_index=prefix_index,
+        spare_tokens=engine.page_size + 1,  # an admission leaves more than a page of the memory
         asks_generously=True,
+        keeps_urgent=not engine.schedule_low_priority_values_first,
     )
 
 

@@ -26,6 +26,8 @@ def scheduling_of(schedule_policy: str, *, disable_radix_cache: bool, enable_pri
         schedule_policy = "fcfs"
     if enable_priority_scheduling and schedule_policy == "fcfs":
         return {"name": "priority", "by": "entry"}
+    if enable_priority_scheduling and schedule_policy == "lof":
+        return {"name": "lof", "urgent_first": True}
     return {"name": SCHEDULE_POLICIES[schedule_policy]}
 
 
@@ -37,7 +39,7 @@ def batching_of(engine: Mapping[str, Any]) -> Spec:
         "chunked_prefill_size": chunk if chunk > 0 else None,
         "max_prefill_tokens": engine["max_prefill_tokens"],
         "conservativeness": engine["schedule_conservativeness"],
-        "mixed_chunk": engine["enable_mixed_chunk"],
+        "mixed_chunk": engine["enable_mixed_chunk"] and chunk > 0,  # where nothing is chunked SGLang mixes nothing
         "prefill_decode_interval": engine["prefill_decode_interval"],
         "preempts_by_priority": engine["enable_priority_scheduling"],
     }

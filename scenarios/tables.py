@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from rich import box
@@ -10,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from ..sim.metrics import Summary, headline
+from ..sim.metrics import DATA_SHEET, Summary, headline
 
 MISSING = "-"
 LATENCIES = (
@@ -31,6 +32,10 @@ MEMORY = (
 UNITS = (("h", 10_000.0, 1 / 3600), ("s", 1.0, 1.0), ("ms", 0.0, 1000.0))
 """Unit of a row, the mean in seconds from which it is used, and units a second."""
 GIB = 1 << 30
+CLOSED_LOOP = (
+    "a closed loop: clients waited for their answers, so the request rate is what the engine let them send, "
+    "and latencies say nothing about traffic that does not wait"
+)
 
 
 def print_summary(summary: Summary, console: Console | None = None) -> None:
@@ -43,7 +48,9 @@ def summary_tables(summary: Summary) -> RenderableType:
     basis = [f"step time: {text}"] if (text := step_time_basis(summary)) else []
     warnings = [f"[yellow]warning:[/] {text}" for text in warnings_of(summary)]
     finished = f"{summary['num_requests']['finished']:,} requests finished"
-    return Group(escape(headline(summary)), finished, latency_table(summary), engine_table(summary), *basis, *warnings)
+    swapped = [swap_sentence(summary["swaps"])] if "swaps" in summary else []
+    tables = (latency_table(summary), engine_table(summary))
+    return Group(escape(headline(summary)), finished, *tables, *basis, *swapped, *warnings)
 
 
 def latency_table(summary: Summary) -> Table:
@@ -65,9 +72,19 @@ def engine_table(summary: Summary) -> Table:
     for justify in ("left", "right", "left", "right"):
         table.add_column(justify=justify, no_wrap=True)
     left, right = list(_service_figures(summary)), list(_engine_figures(summary))
-    for a, b in zip(left, right, strict=True):
+    for a, b in zip_longest(left, right, fillvalue=("", "")):
         table.add_row(*a, *b)
     return table
+
+
+def swap_sentence(swaps: Mapping[str, Any]) -> str:
+    """What was swapped to the host and back, for each GPU."""
+    full = f"; {swaps['num_host_full']:,} more found the host full and recomputed" if swaps["num_host_full"] else ""
+    return (
+        f"swapped to the host {swaps['num_out']:,} times ({swaps['out_bytes'] / GIB:.2f} GiB), back"
+        f" {swaps['num_in']:,} times ({swaps['in_bytes'] / GIB:.2f} GiB), {_percent(swaps['time_share'])} of the time;"
+        f" at most {swaps['peak_host_bytes'] / GIB:.2f} of {swaps['host_bytes'] / GIB:.2f} GiB there{full}"
+    )
 
 
 def memory_table(memory: Mapping[str, int]) -> Table:
@@ -91,10 +108,7 @@ def warnings_of(summary: Summary) -> list[str]:
             "so latencies depend on how long the run was"
         )
     if summary["closed_loop"]:
-        found.append(
-            "a closed loop: clients waited for their answers, so the request rate is what the engine let them send, "
-            "and latencies say nothing about traffic that does not wait"
-        )
+        found.append(CLOSED_LOOP)
     if lost := [f"{counts[status]:,} {status}" for status in ("refused", "aborted", "unfinished") if counts[status]]:
         found.append(f"{', '.join(lost)} of {sum(counts.values()):,} requests; latencies leave them out")
     if not sum(counts.values()) and summary["num_warmup_requests"]:
@@ -108,7 +122,7 @@ def warnings_of(summary: Summary) -> list[str]:
 def step_time_basis(summary: Summary) -> str | None:
     """What the steps' device time rests on, in words; None where it is the data sheet alone."""
     shares = summary["step_time_from"]
-    if shares is None:
+    if summary["priced_by"] == DATA_SHEET:
         return None
     return ", ".join(f"{_percent(share)} {name.replace('_', ' ')}" for name, share in shares.items())
 
@@ -127,6 +141,10 @@ def _service_figures(summary: Summary) -> Iterable[tuple[str, str]]:
     yield "  and output tokens/s", _number(windowed["output_tokens_per_s"])
     yield "duration, s", _number(summary["duration_s"])
     yield "  of which drain, s", _number(summary["drain_s"])
+    loss = summary["fragmentation"]
+    if loss["num_refused_admissions"] is not None:
+        yield "refused admissions", _number(loss["num_refused_admissions"])
+        yield "  of which for holes", _percent(loss["scattered_share"])
 
 
 def _engine_figures(summary: Summary) -> Iterable[tuple[str, str]]:
@@ -139,6 +157,9 @@ def _engine_figures(summary: Summary) -> Iterable[tuple[str, str]]:
     yield "steps", f"{summary['num_steps']:,}"
     yield "GPU busy", _percent(use["busy"])
     yield "FLOPs / bandwidth", f"{_percent(use['flops'])} / {_percent(use['bandwidth'])}"
+    for kind in ("internal", "external"):
+        if summary["fragmentation"][kind]["mean"] is not None:
+            yield f"{kind} frag., mean / max", _both(summary["fragmentation"][kind], _percent)
 
 
 def _latency_cells(figures: Mapping[str, float | None], p99_s: list[float] | None) -> list[str]:

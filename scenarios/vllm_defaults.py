@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ..policies.core.config import KVReservation
 from .errors import ScenarioError
 from .schema_vllm import VllmEngine
 from .section import given_or
@@ -38,6 +39,9 @@ class ResolvedVllm:
     watermark: float
     long_prefill_token_threshold: int
     scheduling_policy: str
+    kv_reservation: KVReservation
+    swap_space_gib: float | None
+    """None: no host memory for KV."""
 
 
 def resolve_vllm(
@@ -50,6 +54,7 @@ def resolve_vllm(
     """
     max_model_len = given_or(engine.max_model_len, model_max_len)
     chunked = given_or(engine.enable_chunked_prefill, True)
+    reservation: KVReservation = given_or(engine.kv_reservation, "paged")
     max_num_batched_tokens, max_num_seqs = _batch_limits(engine, gpu_name, gpu_memory_bytes, max_model_len, chunked)
     resolved = ResolvedVllm(
         preset="vllm@0.33",
@@ -62,13 +67,15 @@ def resolve_vllm(
         dtype=given_or(engine.dtype, "auto"),
         quantization=engine.quantization,
         kv_cache_dtype=given_or(engine.kv_cache_dtype, "auto"),
-        enable_prefix_caching=given_or(engine.enable_prefix_caching, True),
+        enable_prefix_caching=given_or(engine.enable_prefix_caching, reservation == "paged"),
         enable_chunked_prefill=chunked,
         async_scheduling=given_or(engine.async_scheduling, True),
         scheduler_reserve_full_isl=given_or(engine.scheduler_reserve_full_isl, True),
         watermark=given_or(engine.watermark, 0.0),
         long_prefill_token_threshold=given_or(engine.long_prefill_token_threshold, 0),
         scheduling_policy=given_or(engine.scheduling_policy, "fcfs"),
+        kv_reservation=reservation,
+        swap_space_gib=engine.swap_space_gib,
     )
     _check(resolved, model_max_len, file)
     return resolved
@@ -100,7 +107,19 @@ def _batch_limits(
     return tokens, seqs if engine.max_num_seqs is not None else min(seqs, tokens)
 
 
+def _check_reservation(engine: ResolvedVllm, file: Path | None) -> None:
+    if engine.kv_reservation == "paged":
+        return
+    if engine.enable_prefix_caching:
+        message = "'contiguous' cannot share blocks, which engine.enable_prefix_caching: true asks for"
+        raise ScenarioError(file, "engine.kv_reservation", message)
+    if not engine.scheduler_reserve_full_isl:
+        message = "'contiguous' reserves all of a request, which engine.scheduler_reserve_full_isl: false forbids"
+        raise ScenarioError(file, "engine.kv_reservation", message)
+
+
 def _check(engine: ResolvedVllm, model_max_len: int, file: Path | None) -> None:
+    _check_reservation(engine, file)
     tokens, max_model_len = engine.max_num_batched_tokens, engine.max_model_len
     if max_model_len > model_max_len:
         message = f"{max_model_len} is out of range: the model reaches {model_max_len}"

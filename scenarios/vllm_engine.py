@@ -38,6 +38,7 @@ def vllm_config(engine: ResolvedVllm, budget: MemoryBudget, prefix_index: Prefix
         reserve_full_prompt=engine.scheduler_reserve_full_isl,
         watermark=engine.watermark,
         prefix_index=prefix_index,
+        kv_reservation=engine.kv_reservation,
     )
 
 

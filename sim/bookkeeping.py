@@ -24,7 +24,7 @@ class Recorder(Protocol):
         """A request ended."""
 
     def on_event(self, record: EventRecord) -> None:
-        """Someone was preempted, evicted, refused or aborted."""
+        """Someone was preempted, evicted, swapped, refused or aborted."""
 
 
 class Journal(Protocol):
@@ -73,6 +73,9 @@ class Bookkeeper:
                 kind = EventKind.PREEMPT
                 whom = by.id if by is not None else None
                 self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, victim.id, whom, num_blocks, reason))
+        for kind, sequence, by, num_blocks, reason in plan.swaps:
+            whom = by.id if by is not None else None
+            self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, sequence.id, whom, num_blocks, reason))
         for sequence in plan.aborted:
             kind = EventKind.ABORT
             self._recorder.on_event(EventRecord(plan.step, plan.now_ns, kind, sequence.id, None, 0, "memory"))
@@ -103,7 +106,8 @@ def step_record(flight: Flight, num_finished: int, num_accepted: int) -> StepRec
     # fmt: off
     return StepRecord(
         plan.step, flight.start_ns, cost.device_ns, kind, plan.num_prefill_tokens, decodes, context, plan.num_running,
-        plan.num_waiting, plan.num_free_blocks, plan.num_cached_blocks, num_evicted, len(plan.preempted), num_finished,
-        plan.num_drafts, num_accepted, cost.compute_ns, cost.memory_ns, cost.host_ns, cost.extrapolated,
+        plan.num_waiting, plan.num_free_blocks, plan.num_cached_blocks, plan.kv_tokens,
+        plan.refused_blocks, num_evicted, len(plan.preempted), num_finished, plan.num_drafts, num_accepted,
+        cost.compute_ns, cost.memory_ns, cost.host_ns, cost.extrapolated,
     )
     # fmt: on

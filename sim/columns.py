@@ -86,13 +86,15 @@ GAPS = TableLayout(("gap_ns", "num_tokens"))
 
 
 class StepColumns(NamedTuple):
-    """What the metrics need of a chunk of steps, in order; arrays of one length, counts in 32 bits."""
+    """What the metrics need of a chunk of steps, in order; arrays of one length, counts but of tokens in 32 bits."""
 
     start_ns: Ints
     duration_ns: Ints
     num_running: Ints
     num_waiting: Ints
     free_blocks: Ints
+    kv_tokens: Ints
+    refused_blocks: Ints
     compute_ns: Ints
     memory_ns: Ints
     host_ns: Ints
@@ -115,7 +117,7 @@ class StepColumns(NamedTuple):
 
 
 def _step_dtype(field: str) -> type[np.signedinteger[Any]]:
-    return np.int64 if field.endswith("_ns") else np.int32
+    return np.int64 if field.endswith(("_ns", "_tokens")) else np.int32
 
 
 _STEP_GETTERS = [(itemgetter(StepRecord._fields.index(field)), _step_dtype(field)) for field in StepColumns._fields]

@@ -252,7 +252,7 @@ class SimDriver:
         return True
 
     def _check_stall(self, plan: StepPlan) -> None:
-        if not plan.preempted:
+        if not plan.preempted and not plan.aborted:
             waiting, free = self.core.num_waiting, self.core.num_free_blocks
             raise StallError(f"step {plan.step}: {waiting} requests wait, nothing runs, {free} blocks are free")
 

@@ -11,6 +11,7 @@ from ..policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from ..policies.core.plan import StepPlan, StepResult
 from ..policies.core.request import Output
 from ..policies.core.sequence import Sequence
+from .cost_model.host_link import HostLink
 from .cost_model.shares import TimeShares
 
 NO_COST = StepCost(0, 0, 0, 0)
@@ -25,11 +26,12 @@ class SimExecutor:
     """Prices steps with a cost model and knows when each request will stop by itself.
 
     Requests that generate all of `max_tokens` cost it nothing: the core ends them. The others it enters, when they
-    join the decode batch, into a calendar by the batch's step numbers.
+    join the decode batch, into a calendar by the batch's step numbers. `host_link` must be there where KV is swapped.
     """
 
-    def __init__(self, cost_model: StepTimeEstimator) -> None:
+    def __init__(self, cost_model: StepTimeEstimator, host_link: HostLink | None = None) -> None:
         self._cost_model = cost_model
+        self._host_link = host_link
         self.shares = TimeShares()
         """What the device time of the steps so far rests on."""
         self._lengths: dict[str, int] = {}
@@ -50,15 +52,17 @@ class SimExecutor:
     def execute(self, plan: StepPlan) -> tuple[StepResult, StepCost]:
         """Predict a step. To be called right after it was planned.
 
-        An empty plan costs nothing: the engine only waits for what is in flight.
+        An empty plan costs nothing but its copies: the engine only waits for what is in flight.
         """
-        if not plan.rows and not plan.num_decodes:
-            return StepResult(0), NO_COST
-        cost = self._cost_model.step_cost(plan.shape())
+        is_empty = not plan.rows and not plan.num_decodes
+        cost = NO_COST if is_empty else self._cost_model.step_cost(plan.shape())
         if cost.share is not None:
             self.shares.add(cost.device_ns, cost.share)
+        if plan.swaps:
+            assert self._host_link is not None, "KV is swapped without a link to the host"
+            cost = cost._replace(device_ns=cost.device_ns + self._host_link.copy_ns(plan.num_blocks_copied))
         result = StepResult(cost.device_ns)
-        if self._lengths:
+        if self._lengths and not is_empty:
             result.stopped = self._stopped(plan)
         return result, cost
 
@@ -74,7 +78,8 @@ class SimExecutor:
             return
         for count in chain(FIRST_STRETCHES, repeat(FIRST_STRETCHES[-1])):
             costs = price_stretch(num_decodes, context_tokens, max_context, count)
-            rows = iter(list(zip(*(column.tolist() for column in costs[:5]), strict=True)))
+            columns = [*costs[:4], costs.extrapolated]
+            rows = iter(list(zip(*(column.tolist() for column in columns), strict=True)))
             try:
                 yield from rows
             finally:

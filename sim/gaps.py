@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 from .columns import Ints
 
 MIN_PENDING = 1 << 17
+"""Pairs that are held as they came; from then on only batches are."""
+MIN_BATCHES = 40
+"""In a run of more pairs than that; there may be up to twice as many."""
 
 
 class Gaps(NamedTuple):
@@ -20,14 +24,14 @@ class Gaps(NamedTuple):
 
 
 class GapPool:
-    """Collects `(gap, count)` pairs; equal gaps are merged, so memory grows with the distinct ones only.
+    """Collects `(gap, count)` pairs in order of time, as batches in a row in which equal gaps are merged.
 
-    Pairs are merged when a quarter as many are pending as are already merged, so that a pair costs little however
-    many there are.
+    A batch holds as many pairs as the next one; when there are twice `MIN_BATCHES` of them, neighbours are merged, so
+    that a pair costs little however many there are, and memory is that of the distinct gaps of each batch.
     """
 
     def __init__(self) -> None:
-        self._merged = Gaps(np.empty(0, np.int64), np.empty(0, np.int64))
+        self._batches: list[Gaps] = []
         self._gaps = array("q")
         self._counts = array("q")
         self._limit = MIN_PENDING
@@ -37,30 +41,42 @@ class GapPool:
         self._gaps.append(gap_ns)
         self._counts.append(count)
         if len(self._gaps) >= self._limit:
-            self._merge()
+            self._compact()
 
     def merged(self) -> Gaps:
         """All gaps so far."""
-        if self._gaps:
-            self._merge()
-        return self._merged
+        return union([*self._batches, *self._pending(1)])
 
-    def _merge(self) -> None:
-        gaps, counts = np.frombuffer(self._gaps, np.int64), np.frombuffer(self._counts, np.int64)
+    def batches(self) -> list[Gaps]:
+        """The same as batches in a row: their gaps come about equally often, but for the last one."""
+        return [*self._batches, *self._pending(1 if self._batches else MIN_BATCHES)]
+
+    def _pending(self, num_parts: int) -> list[Gaps]:
+        """What is in no batch yet, cut into so many; empty ones are left out."""
+        gaps, counts = (np.array(column, dtype=np.int64) for column in (self._gaps, self._counts))
+        parts = zip(np.array_split(gaps, num_parts), np.array_split(counts, num_parts), strict=True)
+        return [_merged(*part) for part in parts if len(part[0])]
+
+    def _compact(self) -> None:
+        self._batches += self._pending(1 if self._batches else MIN_BATCHES)
         self._gaps, self._counts = array("q"), array("q")
-        order = np.argsort(gaps)
-        gaps, counts = gaps[order], counts[order]
-        first = np.flatnonzero(np.diff(gaps, prepend=gaps[0] - 1))
-        self._merged = _union(self._merged, Gaps(gaps[first], np.add.reduceat(counts, first)))
-        self._limit = max(MIN_PENDING, len(self._merged.gap_ns) // 4)
+        if self._limit == MIN_PENDING:
+            self._limit = MIN_PENDING // MIN_BATCHES
+        if len(self._batches) >= 2 * MIN_BATCHES:
+            self._batches = [union(self._batches[i : i + 2]) for i in range(0, len(self._batches), 2)]
+            self._limit *= 2
 
 
-def _union(large: Gaps, small: Gaps) -> Gaps:
-    """Both together; each is sorted and holds a gap once. Without sorting the large one again."""
-    at = np.searchsorted(large.gap_ns, small.gap_ns)
-    known = at < len(large.gap_ns)
-    known[known] = large.gap_ns[at[known]] == small.gap_ns[known]
-    counts = large.num_tokens.copy()
-    counts[at[known]] += small.num_tokens[known]
-    new = ~known
-    return Gaps(np.insert(large.gap_ns, at[new], small.gap_ns[new]), np.insert(counts, at[new], small.num_tokens[new]))
+def union(parts: Sequence[Gaps]) -> Gaps:
+    """All of them together."""
+    if len(parts) == 1:
+        return parts[0]
+    return _merged(*(np.concatenate([np.empty(0, np.int64), *(part[i] for part in parts)]) for i in (0, 1)))
+
+
+def _merged(gaps: Ints, counts: Ints) -> Gaps:
+    """In rising order, equal gaps as one."""
+    order = np.argsort(gaps, kind="stable")  # in linear time where sorted parts stand behind one another
+    gaps, counts = gaps[order], counts[order]
+    first = np.flatnonzero(np.diff(gaps, prepend=-1))
+    return Gaps(gaps[first], np.add.reduceat(counts, first) if len(first) else counts)

@@ -1,56 +1,83 @@
-"""How sure a single run's figures are: 95 % intervals out of batches of one sequence of requests."""
+"""How sure a single run's figures are: 95 % intervals out of batches of one sequence of requests.
+
+Neighbouring requests share a queue, so their latencies are no independent draws; long batches in a row nearly are.
+A percentile is compared with those of the batches (sectioning: Asmussen and Glynn, Stochastic Simulation, 2007, chapter
+III), from the percentile of all, not from the batches' mean, since that of a small batch is biased; by how much less
+that of all is, is known from how far the two are apart (the jackknife: Miller, Biometrika 61, 1974).
+
+There are few batches, so that each holds many of the busy periods that make a queue's tail; what that costs is a wider
+interval, by half at most where requests are independent (Schmeiser, Batch size effects in the analysis of simulation
+output, Operations Research 30, 1982). Figures are compared by their logarithms: a run in which no long queue happened
+to build up finds both a P99 and a spread that are too small, and less so in proportion. Where a batch has next to
+nothing of a latency, logarithms know no bound, and square roots take their place. How often intervals hold what they
+should is measured by `tests/benchmarks/interval_coverage.py`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from .columns import Floats
+from .gaps import Gaps, union
+from .percentiles import PERCENTILES, Distribution, distribution, gap_distribution
+from .student_t import student_t
 
-NUM_BATCHES = 20
-MIN_BATCH = 10
-STUDENT_T = 2.093
-"""97.5 % point of Student's t with NUM_BATCHES - 1 degrees of freedom."""
+NUM_BATCHES = 4
+MIN_VALUES = 200
+"""Below this there is no telling."""
+LEAST_SHARE = 0.25
+"""Of the whole's figure; with less in one of the batches, figures are compared by their square roots."""
+STATISTICS = ("mean", *(f"p{percentage}" for percentage in PERCENTILES))
 
-STATISTICS: dict[str, Callable[[Floats], float]] = {
-    "mean": lambda values: float(np.mean(values)),
-    "p50": lambda values: float(np.percentile(values, 50)),
-    "p99": lambda values: float(np.percentile(values, 99)),
-}
+_STUDENT_T = student_t(NUM_BATCHES - 1)
 
 Interval = list[float]
 """Its low and its high end."""
+Intervals = dict[str, Interval | None]
+"""Of the mean and of each percentile; None where the sample is too small to tell."""
 
 
-def intervals(in_order: Floats) -> dict[str, Interval | None]:
-    """95 % intervals of mean, P50 and P99 of a sequence; None where it is too short to tell."""
-    return {name: batch_interval(in_order, statistic) for name, statistic in STATISTICS.items()}
+def intervals(in_order: Floats) -> Intervals:
+    """Of times, none below 0, in the order in which they were begun."""
+    if len(in_order) < MIN_VALUES:
+        return dict.fromkeys(STATISTICS)
+    return _intervals(distribution(in_order), [distribution(batch) for batch in np.array_split(in_order, NUM_BATCHES)])
 
 
-def batch_interval(in_order: Floats, statistic: Callable[[Floats], float]) -> Interval | None:
-    """The statistic of all give or take `half_width`; None below 200 values.
-
-    No latency is negative, so the interval begins at 0 at the least.
-    """
-    width = half_width(in_order, statistic)
-    if width is None:
-        return None
-    whole = statistic(in_order)
-    return [max(0.0, whole - width), whole + width]
+def gap_intervals(batches: Sequence[Gaps]) -> Intervals:
+    """Of pooled gaps, given as many batches in a row of about as many gaps each."""
+    if sum(len(batch.gap_ns) for batch in batches) < MIN_VALUES or len(batches) < NUM_BATCHES:
+        return dict.fromkeys(STATISTICS)
+    cuts = [len(batches) * i // NUM_BATCHES for i in range(NUM_BATCHES + 1)]
+    parts = [union(batches[a:b]) for a, b in pairwise(cuts)]
+    return _intervals(gap_distribution(union(parts)), [gap_distribution(part) for part in parts])
 
 
 def half_width(in_order: Floats, statistic: Callable[[Floats], float]) -> float | None:
-    """How far off the statistic may be, as its values in 20 batches in a row say; None below 200 values.
-
-    Neighbouring requests share a queue, so their latencies are no independent draws; batches in a row nearly
-    are. Deviations are taken from the statistic of all, not from the batches' mean, since a percentile of a
-    small batch is biased (sectioning: Asmussen and Glynn, Stochastic Simulation, 2007, chapter III).
-    """
-    if len(in_order) < NUM_BATCHES * MIN_BATCH:
+    """How far off a statistic of values of either sign may be; None for too few."""
+    if len(in_order) < MIN_VALUES:
         return None
-    whole = statistic(in_order)
-    parts = np.array([statistic(batch) for batch in np.array_split(in_order, NUM_BATCHES)])
-    variance = float(np.sum((parts - whole) ** 2)) / (NUM_BATCHES - 1)
-    return STUDENT_T * math.sqrt(variance / NUM_BATCHES)
+    return _half_width(statistic(in_order), [statistic(batch) for batch in np.array_split(in_order, NUM_BATCHES)])
+
+
+def _intervals(whole: Distribution, parts: Sequence[Distribution]) -> Intervals:
+    return {name: _interval(*(figures[name] or 0.0 for figures in (whole, *parts))) for name in STATISTICS}
+
+
+def _interval(whole: float, *parts: float) -> Interval:
+    """A figure that is never negative, give or take; the interval holds it, but not in the middle."""
+    scale = math.log if min(parts) > LEAST_SHARE * whole > 0 else math.sqrt
+    there, batches = scale(whole), [scale(part) for part in parts]
+    width = _half_width(there, batches)
+    centre = there - (sum(batches) / len(batches) - there) / (len(batches) - 1)
+    low, high = centre - width, centre + width
+    return [math.exp(low), math.exp(high)] if scale is math.log else [max(0.0, low) ** 2, high**2]
+
+
+def _half_width(whole: float, parts: Sequence[float]) -> float:
+    squares = sum((part - whole) ** 2 for part in parts)
+    return _STUDENT_T * math.sqrt(squares / (len(parts) - 1) / len(parts))

@@ -9,20 +9,24 @@ in which load was on, from the warm-up's end to the last arrival; the drain afte
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from ..policies.core.records import Status
+from ..policies.core.records import EventRecord, Status
 from .columns import NS_PER_S, RequestColumns, StepColumns
+from .cost_model.shares import TimeShares
+from .fragmentation import FragmentationFold, KVLayout
 from .gaps import Gaps
-from .intervals import intervals
+from .intervals import gap_intervals, intervals
 from .latencies import Latencies, Slo
 from .overload import QueueFold, is_overloaded
 from .percentiles import distribution, gap_distribution
+from .rates import rates, windowed_rates
 from .step_fold import StepFold
+from .swap_figures import HostFacts, swap_figures
 from .window import Window
 
 MEMORY_KEYS = (
@@ -34,6 +38,7 @@ MEMORY_KEYS = (
     "num_blocks",
 )
 
+DATA_SHEET = "data sheet"
 Summary = dict[str, Any]
 
 
@@ -50,6 +55,14 @@ class Records(Protocol):
 
     def gaps(self) -> Gaps:
         """The pooled gaps of the measured requests."""
+        ...
+
+    def swaps(self) -> list[EventRecord]:
+        """The events of swapping, in order."""
+        ...
+
+    def gap_batches(self) -> Sequence[Gaps]:
+        """The same as batches in a row in time."""
         ...
 
 
@@ -73,12 +86,18 @@ class RunFacts:
     departures: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """Policies other than the preset's own, by kind."""
     warmup_ns: int = 0
+    cache: Literal["cold", "warm"] = "cold"
+    num_cached_blocks: int = 0
+    """In the prefix cache when the run began."""
     closed_loop: bool = False
     """Whether clients wait for their answers; the load then follows from the service, and overload is no question."""
     slo: Slo = field(default_factory=Slo)
-    profile: str | None = None
-    """The measured profile that priced the steps; None: the data sheet did."""
-    step_time_from: Mapping[str, float] | None = None
+    kv_layout: KVLayout = field(default_factory=KVLayout)
+    host: HostFacts | None = None
+    """Where preempted sequences are swapped to; None: they are recomputed."""
+    priced_by: str = DATA_SHEET
+    """The measured profile that priced the steps, or the data sheet."""
+    step_time_from: Mapping[str, float] = field(default_factory=lambda: TimeShares().summary())
     """Shares of the device time that were measured, interpolated, extrapolated, or taken from the data sheet."""
 
 
@@ -88,7 +107,8 @@ def summarize(records: Records, run: RunFacts) -> Summary:
     span = _span(everything, run.warmup_ns)
     window = load_window(everything, run.warmup_ns)
     queue = QueueFold(Window(run.warmup_ns, _last_arrival_ns(everything)))
-    fold = StepFold(window, run.usable_blocks, queue)
+    fragmentation = FragmentationFold(window, run.usable_blocks, run.kv_layout)
+    fold = StepFold(window, run.usable_blocks, queue, fragmentation)
     for chunk in records.step_chunks():
         fold.add(chunk)
     fold.close()
@@ -102,20 +122,23 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "preset": run.preset,
         "model": run.model,
         "gpu": run.gpu,
-        "profile": run.profile,
+        "priced_by": run.priced_by,
         "tensor_parallel": run.tensor_parallel,
         "departures": {kind: dict(spec) for kind, spec in run.departures.items()},
         "num_requests": {str(status): int(measured.having(status).sum()) for status in _STATUS_ORDER},
         "num_warmup_requests": len(everything.sent_ns) - len(measured.sent_ns),
         **_latency_figures(latencies, records.gaps()),
-        "intervals_95": _intervals(finished, latencies),
-        **_rates(finished, latencies, run.slo, span),
-        "windowed": _windowed_rates(everything, window),
+        "intervals_95": _intervals(finished, latencies, records.gap_batches()),
+        **rates(finished, latencies, run.slo, span),
+        "windowed": windowed_rates(everything, window),
+        "cache": run.cache,
+        "cached_blocks_at_start": run.num_cached_blocks,
         **_cache_figures(measured),
         "num_preemptions": int(measured.num_preemptions.sum(dtype=np.int64)),
+        **({} if run.host is None else {"swaps": swap_figures(records.swaps(), run.host, span)}),
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
-        "step_time_from": None if run.step_time_from is None else dict(run.step_time_from),
+        "step_time_from": dict(run.step_time_from),
         **_figures_over_time(fold),
         "closed_loop": run.closed_loop,
         **_load_figures(everything, queue, run.closed_loop),
@@ -131,11 +154,12 @@ def headline(summary: Summary) -> str:
     """What ran, in a line: model, GPUs, preset, and the policies that are not the preset's own."""
     gpus = f"{summary['tensor_parallel']} x {summary['gpu']}" if summary["tensor_parallel"] > 1 else summary["gpu"]
     parts = [f"{summary['model']} on {gpus}"] if summary["model"] else []
-    parts += [f"profile {summary['profile']}"] if summary["profile"] else []
+    parts += [f"profile {summary['priced_by']}"] if summary["priced_by"] != DATA_SHEET else []
     parts += [summary["preset"]] if summary["preset"] else []
     for kind, spec in summary["departures"].items():
         parameters = ", ".join(f"{key} {value}" for key, value in spec.items() if key != "name")
         parts.append(f"{kind} {spec['name']}" + (f" ({parameters})" if parameters else ""))
+    parts += ["warm cache"] if summary["cache"] == "warm" else []
     return f"{summary['scenario']}: {', '.join(parts)}" if parts else str(summary["scenario"])
 
 
@@ -178,53 +202,16 @@ def _latency_figures(latencies: Latencies, gaps: Gaps) -> Summary:
     }
 
 
-def _intervals(finished: RequestColumns, latencies: Latencies) -> Summary:
-    """Of the latencies with a value a request, in the order in which the requests were sent."""
+def _intervals(finished: RequestColumns, latencies: Latencies, gaps: Sequence[Gaps]) -> Summary:
+    """Of requests' latencies in the order in which they were sent, and of the gaps in that of time."""
     order = np.argsort(finished.sent_ns, kind="stable")
     tpot_s = latencies.tpot_s[order][latencies.has_tpot[order]]
     return {
         "ttft_s": intervals(latencies.ttft_s[order]),
         "tpot_s": intervals(tpot_s),
+        "itl_s": gap_intervals(gaps),
         "e2e_s": intervals(latencies.e2e_s[order]),
         "queue_s": intervals(latencies.queue_s[order]),
-    }
-
-
-def _per_second(amount: float, window: Window) -> float | None:
-    return amount / (window.length_ns / NS_PER_S) if window.length_ns else None
-
-
-def _rates(finished: RequestColumns, latencies: Latencies, slo: Slo, span: Window) -> Summary:
-    """As `vllm bench serve` counts: finished requests only, over the whole time."""
-    output, prompt = int(finished.output_tokens.sum(dtype=np.int64)), int(finished.prompt_tokens.sum(dtype=np.int64))
-    good = None if slo.is_empty() else _per_second(int(latencies.meets(slo).sum()), span)
-    return {
-        "duration_s": span.length_ns / NS_PER_S,
-        "requests_per_s": _per_second(len(finished.sent_ns), span),
-        "output_tokens_per_s": _per_second(output, span),
-        "total_tokens_per_s": _per_second(output + prompt, span),
-        "goodput_rps": good,
-        "mean_concurrency": _per_second(float(latencies.e2e_s.sum()), span),
-    }
-
-
-def _windowed_rates(requests: RequestColumns, window: Window) -> Summary:
-    """Requests that finished in the window, and tokens put out in it, whenever their requests were sent.
-
-    A request's tokens count as evenly spread from its first to its last.
-    """
-    done = requests.where(requests.having(Status.FINISHED))
-    first, last = done.first_token_ns, done.last_token_ns
-    inside = np.minimum(last, window.end_ns) - np.maximum(first, window.start_ns)
-    share = np.clip(inside / np.maximum(last - first, 1.0), 0.0, 1.0)
-    starts = (first >= window.start_ns) & (first <= window.end_ns)
-    ends = (last >= window.start_ns) & (last <= window.end_ns)
-    tokens = float(np.sum(starts + (done.output_tokens - 1) * share))
-    return {
-        "start_s": window.start_ns / NS_PER_S,
-        "end_s": window.end_ns / NS_PER_S,
-        "requests_per_s": _per_second(int(ends.sum()), window),
-        "output_tokens_per_s": _per_second(tokens, window),
     }
 
 
@@ -240,6 +227,7 @@ def _figures_over_time(fold: StepFold) -> Summary:
     work = {"busy": fold.busy_ns, "flops": fold.compute_ns, "bandwidth": fold.memory_ns}
     return {
         "kv_usage": fold.used_blocks.summary(length_ns, scale=fold.usable_blocks),
+        "fragmentation": fold.fragmentation.summary(),
         "running": fold.running.summary(length_ns),
         "waiting": fold.waiting.summary(length_ns),
         "utilization": {name: ns / length_ns if length_ns else None for name, ns in work.items()},

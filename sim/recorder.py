@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from ..policies.core.records import EventRecord, RequestRecord, StepRecord
 from .columns import EVENTS, GAPS, REQUESTS, STEPS, Ints, RequestColumns, StepColumns, TableLayout
 from .gaps import GapPool, Gaps
+from .swap_figures import SWAPS
 
 CHUNK_ROWS = 1 << 14
 """Rows buffered as Python objects (at 0.5 kB each) before they become columns, and a Parquet row group."""
@@ -56,7 +57,7 @@ class Recorder:
 
     With a folder, the rows go to `requests.parquet`, `steps.parquet`, `events.parquet` and `itl.parquet` in
     it, and steps are read back from the file. Without one, the columns of steps that metrics need stay in
-    memory (53 bytes a step) and events are dropped.
+    memory (65 bytes a step) and events are dropped, but for swaps.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -65,6 +66,7 @@ class Recorder:
         self._steps: list[StepRecord] = []
         self._requests: list[RequestRecord] = []
         self._events: list[EventRecord] = []
+        self._swaps: list[EventRecord] = []
         self._step_chunks: list[StepColumns] = []
         self._request_chunks: list[RequestColumns] = []
         self._gaps = GapPool()
@@ -87,6 +89,8 @@ class Recorder:
 
     def on_event(self, record: EventRecord) -> None:
         """Something happened to a request or its KV."""
+        if record.kind in SWAPS:
+            self._swaps.append(record)
         rows = self._events
         rows.append(record)
         if len(rows) >= CHUNK_ROWS:
@@ -119,9 +123,17 @@ class Recorder:
         self._request_chunks = [RequestColumns.joined(self._request_chunks)]
         return self._request_chunks[0]
 
+    def swaps(self) -> list[EventRecord]:
+        """The events of swapping so far."""
+        return self._swaps
+
     def gaps(self) -> Gaps:
         """The pooled gaps so far."""
         return self._gaps.merged()
+
+    def gap_batches(self) -> list[Gaps]:
+        """The same as batches in a row."""
+        return self._gaps.batches()
 
     def _flush_steps(self) -> None:
         rows, self._steps = self._steps, []

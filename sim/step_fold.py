@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .columns import Floats, Ints, StepColumns
+from .fragmentation import FragmentationFold
 from .overload import QueueFold
 from .window import Level, Window
 
@@ -20,6 +21,8 @@ class Counts(NamedTuple):
     running: Ints
     waiting: Ints
     used: Ints
+    kv_tokens: Ints
+    refused: Ints
 
     @classmethod
     def of(cls, steps: StepColumns, usable_blocks: int, previous_end_ns: int) -> Counts:
@@ -27,7 +30,9 @@ class Counts(NamedTuple):
         end_ns = steps.start_ns + steps.duration_ns
         before_ns = np.concatenate([[previous_end_ns], end_ns[:-1]])
         planned_ns = np.minimum(steps.start_ns, np.maximum(steps.start_ns - steps.host_ns, before_ns))
-        return cls(planned_ns, end_ns, steps.num_running, steps.num_waiting, usable_blocks - steps.free_blocks)
+        used = usable_blocks - steps.free_blocks
+        lasting = (steps.num_running, steps.num_waiting, used, steps.kv_tokens, steps.refused_blocks)
+        return cls(planned_ns, end_ns, *lasting)
 
     def rows(self, rows: slice) -> Counts:
         """Some of the steps."""
@@ -48,12 +53,14 @@ class StepFold:
     A step is planned in the `host_ns` before its start. The driver plans one as soon as there is something to
     compute. So while idle nothing runs; what still waits, waits for something else (its KV to arrive) and keeps
     its blocks; if nothing waits, the KV cache is unused. Busy is the device: the time between planning and start
-    is not. The queue's length goes to `queue` as well, which has a window of its own.
+    is not. The queue's length goes to `queue` as well, which has a window of its own, what memory holds to
+    `fragmentation`.
     """
 
-    def __init__(self, window: Window, usable_blocks: int, queue: QueueFold) -> None:
+    def __init__(self, window: Window, usable_blocks: int, queue: QueueFold, fragmentation: FragmentationFold) -> None:
         self.window = window
         self.queue = queue
+        self.fragmentation = fragmentation
         self.usable_blocks = usable_blocks
         self.num_steps = 0
         self.num_extrapolated_steps = 0
@@ -101,8 +108,9 @@ class StepFold:
         self._add_spans(counts._replace(end_ns=np.minimum(counts.end_ns, next_ns)))
         idle = counts.end_ns < next_ns
         waiting = counts.waiting[idle]
-        used = counts.used[idle] * (waiting > 0)
-        self._add_spans(Counts(counts.end_ns[idle], next_ns[idle], np.zeros_like(waiting), waiting, used))
+        used, kv_tokens = (column[idle] * (waiting > 0) for column in (counts.used, counts.kv_tokens))
+        none = np.zeros_like(waiting)
+        self._add_spans(Counts(counts.end_ns[idle], next_ns[idle], none, waiting, used, kv_tokens, none))
 
     def _add_spans(self, spans: Counts) -> None:
         dt_ns = self.window.overlap(spans.from_ns, spans.end_ns)
@@ -110,3 +118,4 @@ class StepFold:
         self.waiting.add(spans.waiting, dt_ns)
         self.used_blocks.add(spans.used, dt_ns)
         self.queue.add(spans.waiting, spans.from_ns, spans.end_ns)
+        self.fragmentation.add(spans.from_ns, dt_ns, spans.used, spans.kv_tokens, spans.refused)

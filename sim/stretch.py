@@ -87,7 +87,8 @@ class Stretch:
             # fmt: off
             record = StepRecord(
                 step, start, device_ns, decode, 0, size, context, running, 0, cache.pool.num_free,
-                cache.index.num_evictable, num_evicted, 0, 0, 0, 0, compute_ns, memory_ns, host_ns, extrapolated,
+                cache.index.num_evictable, context, 0, num_evicted, 0, 0, 0, 0, compute_ns, memory_ns, host_ns,
+                extrapolated,
             )
             # fmt: on
             pipe.append(Planned(record, now_ns, device_free_ns, evictions))

@@ -34,7 +34,7 @@ REQUESTS = (
 )
 STEPS = (
     "step start_s duration_s kind num_prefill_tokens num_decodes context_tokens num_running num_waiting free_blocks "
-    "cached_blocks num_evicted num_preempted num_finished num_drafts num_accepted "
+    "cached_blocks kv_tokens refused_blocks num_evicted num_preempted num_finished num_drafts num_accepted "
     "compute_s memory_s host_s extrapolated"
 )
 BLOCKED_BY = {"arrival", "slots", "memory", "budget", "order", "chunk", "transfer", None}

@@ -22,9 +22,8 @@ class NewTokenRatio:
         self.value = self._initial
 
     def decay(self) -> None:
-        """A decode step succeeded."""
-        if self.value > self._least:
-            self.value = max(self.value - self._decay, self._least)
+        """A decode step succeeded. A ratio that a retraction left below the least rises to it."""
+        self.value = max(self.value - self._decay, self._least)
 
     def reset(self) -> None:
         """The engine is idle."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..core.builder import StepBuilder
 from ..core.engine import radix_cache_of
-from ..core.radix_cache import RadixMatch
+from ..core.radix_cache import OutOfMemory, RadixMatch
 from ..core.records import Blocked
 from ..core.sequence import Sequence
 from .completions import Completions
@@ -109,7 +109,8 @@ class PrefillBatch:
             return self.budget.admit(sequence, extend)
         if not self._will_complete(sequence, extend):
             return Blocked.MEMORY
-        return self.budget.cut(extend)
+        given = self.budget.cut(extend)
+        return Blocked.CHUNK if self.chunked is not None and given != extend else given
 
     def _admit(self, sequence: Sequence, match: RadixMatch, num_tokens: int, *, is_whole: bool) -> None:
         self.step.enrol(sequence, match, num_tokens)
@@ -142,6 +143,7 @@ class PrefillBatch:
     def launch(self) -> bool:
         """Take its memory; with mixed chunks the decodes run too, if they have room. True if they do."""
         step, cache, core = self.step, self.cache, self.step.core
+        self._assure_memory()
         cache.prepare_prefill(sum(row.num_tokens for row in step.rows.values()), len(step.rows))
         step.take_memory()
         if not self.policy.mixed_chunk or not self.running:
@@ -150,4 +152,14 @@ class PrefillBatch:
         if step.decode_all(self.policy.loose_decodes(step)):
             return True
         core.put_last(self.members)
+        step.make_room(cache.pool.num_free * cache.block_size)  # all that can be evicted was, in vain
         return False
+
+    def _assure_memory(self) -> None:
+        """Raise OutOfMemory where the rows do not fit: nobody asks whether the chunk that goes on still does."""
+        rows, cache = self.step.rows.values(), self.cache
+        needed = sum([cache.num_blocks_short(row.sequence, row.num_computed + row.num_tokens) for row in rows])
+        if needed > cache.pool.num_free:
+            page = cache.block_size
+            free = f"{needed * page} tokens of KV memory are needed and {cache.pool.num_free * page} free"
+            raise OutOfMemory(f"the prompt of {self.members[0].id} goes on, but {free}; SGLang would end here")

@@ -27,6 +27,7 @@ class PrefillFirst:
 
     prefix_index = "radix_tree"
     decodes_alone = True
+    recomputes_only = True
 
     def __init__(
         self,

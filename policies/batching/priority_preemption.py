@@ -28,9 +28,12 @@ class PriorityPreemption:
         return len(self._victims)
 
     def make_way(self, candidate: Sequence) -> bool:
-        """Retract the least urgent until `candidate` fits; nothing changes where that is not enough."""
-        batch = self._batch
-        victims = self._enough_for(candidate)
+        """Retract the least urgent until `candidate` fits; nothing changes where that is not enough.
+
+        Who they are is found from the least urgent on; they go in the order in which they run.
+        """
+        batch, chosen = self._batch, self._enough_for(candidate)
+        victims = [sequence for sequence in batch.running if sequence in chosen]
         for victim in victims:
             batch.budget.reserved -= batch.reservation(victim)
             batch.running.remove(victim)

@@ -25,7 +25,7 @@ def make_room_for_decodes(step: StepBuilder, policy: PrefillFirst) -> bool:
         running.remove(victim)
         retract(step, victim, len(running))
     if len(running) == 1 and not _fits(step, running):
-        step.abort(running.pop())
+        _give_up(step, running.pop())
     policy.ratio.after_retraction((s.num_tokens - s.prompt_tokens, s.end - s.prompt_tokens) for s in running)
     return bool(running)
 
@@ -36,9 +36,17 @@ def retract(step: StepBuilder, victim: Sequence, num_others: int) -> None:
     step.make_room(num_others * RETRACT_STEPS)
 
 
+def _give_up(step: StepBuilder, sequence: Sequence) -> None:
+    """End a running sequence with an error; as in a retraction, what it held does not enter the tree."""
+    step.core.kv_cache.release(sequence)
+    sequence.computed = 0
+    step.abort(sequence)
+
+
 def _fits(step: StepBuilder, running: list[Sequence]) -> bool:
-    """Whether each of `running` can have a further token."""
+    """Whether each of `running` that is due a further token can have it."""
     cache = step.core.kv_cache
-    needed = sum(cache.num_blocks_short(sequence, sequence.computed + 1) for sequence in running)
+    due = [sequence for sequence in running if step.wanted(sequence) > 0]
+    needed = sum(cache.num_blocks_short(sequence, sequence.computed + 1) for sequence in due)
     step.make_room(needed * cache.block_size)
     return needed <= cache.pool.num_free

@@ -32,5 +32,6 @@ class Static:
         if step.num_running >= step.config.max_num_seqs:
             return Blocked.SLOTS
         match = step.match(sequence)
-        given = tokens_for_waiting(step, sequence.num_tokens - match.num_blocks * step.config.block_size)
+        wanted = sequence.num_tokens - step.num_ready(sequence, match)
+        given = tokens_for_waiting(step, wanted, is_prefill=not sequence.resumes_decoding)
         return given if isinstance(given, Blocked) else step.admit(sequence, match, given)

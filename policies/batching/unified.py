@@ -12,7 +12,9 @@ from .running import serve_running
 
 @register("batching", "unified")
 class Unified:
-    """Prefill chunks and decodes share the budget; nobody is admitted in a step that had to preempt."""
+    """Running requests first, then the queue, prefill chunks and decodes under one budget; a step that had to preempt
+    admits nobody.
+    """
 
     decodes_alone = True
 
@@ -40,9 +42,9 @@ class Unified:
         if step.num_running >= config.max_num_seqs:
             return Blocked.SLOTS
         match = step.match(sequence)
-        hit = match.num_blocks * config.block_size
-        num_tokens, num_drafts = sequence.num_tokens - hit, 0
-        if config.num_speculative_tokens and num_tokens == 1 and not prefilling and (ran or hit):
+        ready = step.num_ready(sequence, match)
+        num_tokens, num_drafts = sequence.num_tokens - ready, 0
+        if config.num_speculative_tokens and num_tokens == 1 and not prefilling and (ran or ready):
             # One token to go: vLLM pads it to the shape of a decode with placeholder drafts.
             num_drafts = config.num_speculative_tokens
             num_tokens += num_drafts
@@ -50,7 +52,7 @@ class Unified:
             assert limit is None or num_tokens <= limit, f"{limit} tokens a request hold no decode with its drafts"
             if num_tokens > step.budget:
                 return Blocked.BUDGET
-        given = tokens_for_waiting(step, num_tokens, num_drafts)
+        given = tokens_for_waiting(step, num_tokens, num_drafts, is_prefill=not sequence.resumes_decoding)
         if isinstance(given, Blocked):
             return given
         return step.admit(sequence, match, given, num_drafts)

@@ -93,7 +93,7 @@ class StepBuilder:
         changed and the answer is False.
         """
         batch, cache = self.core.batch, self.core.kv_cache
-        tokens, blocks = batch.size, batch.num_crossing()
+        tokens, blocks = batch.size, cache.num_needed(batch)
         for sequence, n in extensions:
             tokens += n
             blocks += max(0, cache.num_blocks_short(sequence, sequence.computed + n))
@@ -115,7 +115,7 @@ class StepBuilder:
         core, batch = self.core, self.core.batch
         filling = [] if core.in_flight else batch.filling()
         work: list[tuple[int, Sequence, int | None]] = [(s.admission, s, n) for s, n in extensions]
-        work += [(s.admission, s, 1) for s in batch.crossing()]
+        work += [(s.admission, s, 1) for s in core.kv_cache.crossing(batch)]
         work += [(s.admission, s, None) for s in filling]
         if len(work) > 1:
             work.sort(key=lambda item: item[0])
@@ -184,9 +184,10 @@ class StepBuilder:
             self.prefill_budget -= row.num_tokens - row.num_drafts
 
     def preempt(self, victim: Sequence, by: Sequence | None) -> None:
-        """Take a running sequence's blocks for `by` (None: all that run on); it waits again, to be recomputed.
+        """Take a running sequence's blocks for `by` (None: all that run on); it waits again.
 
-        Tokens that this step had for it go back to the budget.
+        What it has computed is lost, or copied to the host where the preemption policy swaps and there is room. Tokens
+        that this step had for it go back to the budget.
         """
         core = self.core
         row = self.rows.pop(victim, None)
@@ -197,12 +198,14 @@ class StepBuilder:
         core.take_out(victim)
         num_blocks = core.kv_cache.num_held(victim)
         core.kv_cache.release(victim)
+        reason = "prefill" if by is not None and by.is_prefilling else "decode"
+        if core.swaps:
+            core.host.keep(victim, by, reason)
         victim.computed = victim.drafts = 0
         victim.state = State.PREEMPTED
         victim.record.num_preemptions += 1
         core.note_entry(victim)
         core.policies.preemption.put_back(core.waiting, victim, core.policies.scheduling)
-        reason = "prefill" if by is not None and by.is_prefilling else "decode"
         self.preempted.append(Preemption(victim, by, num_blocks, reason))
 
     def make_room(self, num_tokens: int) -> None:
@@ -227,17 +230,24 @@ class StepBuilder:
         found: AnyMatch = self.core.kv_cache.match(sequence)
         return found
 
-    def admit(self, sequence: Sequence, match: AnyMatch, num_tokens: int, num_drafts: int = 0) -> Blocked | None:
-        """Let the first waiting sequence run, with `num_tokens` tokens in this step behind its cached prefix.
+    def num_ready(self, sequence: Sequence, match: AnyMatch) -> int:
+        """Tokens of a waiting sequence that need not be computed: its cached prefix, or what lies on the host."""
+        return max(match.num_blocks * self.core.kv_cache.block_size, sequence.num_swapped)
 
+    def admit(self, sequence: Sequence, match: AnyMatch, num_tokens: int, num_drafts: int = 0) -> Blocked | None:
+        """Let the first waiting sequence run, with `num_tokens` tokens in this step behind those that are ready.
+
+        What lies on the host behind the cached prefix is copied back, into blocks that are taken for it.
         A reason, and nothing changed, where memory does not suffice: for all its known tokens with
-        `reserve_full_prompt`, else for those of this step; `watermark` blocks stay free while anyone runs.
+        `reserve_full_prompt`, else for those of this step, or for its range where memory is contiguous; `watermark`
+        blocks stay free while anyone runs.
         """
         core, cache = self.core, self.core.kv_cache
-        total = match.num_blocks * cache.block_size + num_tokens
+        total = self.num_ready(sequence, match) + num_tokens
         room = max(total, sequence.num_tokens) if self.config.reserve_full_prompt else total
-        needed = -(-room // cache.block_size) - match.num_blocks + match.num_idle
-        if needed > cache.pool.num_free - (core.watermark_blocks if core.running else 0):
+        needed, spare = cache.num_to_admit(sequence, match, room), core.watermark_blocks if core.running else 0
+        if not cache.has_room(needed, spare):
+            self.plan.refused_blocks = needed + spare
             return Blocked.MEMORY
         cache.acquire(sequence, match)
         self._start(sequence, match, num_tokens, num_drafts)
@@ -267,9 +277,12 @@ class StepBuilder:
         assert first is sequence, (first, sequence)
         hit = match.num_blocks * core.kv_cache.block_size
         self.admitted.append(Admission(sequence, hit, sequence.state is State.PREEMPTED))
-        sequence.computed = hit
+        sequence.computed = self.num_ready(sequence, match)
+        is_prefill = not sequence.resumes_decoding
+        if sequence.num_swapped:
+            core.host.bring_back(sequence, match.num_blocks)
         core.put_in(sequence)
-        self._add(Row(sequence, num_tokens, num_drafts, True))
+        self._add(Row(sequence, num_tokens, num_drafts, is_prefill))
 
     def block(self, reason: Blocked) -> None:
         """Say why the first waiting sequence is not admitted."""

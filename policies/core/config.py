@@ -16,6 +16,7 @@ from .estimator import StepTimeEstimator
 
 MAX_BLOCK_SIZE = 1 << 16
 PrefixIndex = Literal["hashed_blocks", "radix_tree"]
+KVReservation = Literal["paged", "contiguous"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,19 @@ class EngineConfig:
     num_speculative_tokens: int = 0
     prefix_index: PrefixIndex = "hashed_blocks"
     """What finds cached prefixes, and with it when memory is taken and given back."""
+    kv_reservation: KVReservation = "paged"
+    """Blocks as tokens come, or at admission one range of them for prompt and `max_tokens`."""
     refuses_what_never_fits: bool = True
     """Refuse a request whose prompt and output exceed the KV memory."""
+    spare_tokens: int = 0
+    """KV memory beyond prompt and output without which a request is never admitted, so that it is refused."""
     asks_generously: bool = False
     """On a radix tree with pages of several tokens: evict for a page more a row than is needed, as SGLang does."""
+    keeps_urgent: bool = True
+    """On a radix tree the more urgent's content is of a higher priority. False: of a lower one, as in SGLang where
+    clients write urgency as low values."""
+    num_host_blocks: int = 0
+    """Blocks of host memory for the KV of preempted sequences, where the preemption policy swaps."""
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -59,10 +69,24 @@ class EngineConfig:
             raise ValueError(f"depth: {self.depth} is out of range; 1 or 2")
         if not 0 <= self.watermark < 1:
             raise ValueError(f"watermark: {self.watermark} is out of range; at least 0, below 1")
+        if self.num_host_blocks < 0:
+            raise ValueError(f"num_host_blocks: {self.num_host_blocks} is out of range; at least 0")
         if self.num_speculative_tokens < 0:
             raise ValueError(f"num_speculative_tokens: {self.num_speculative_tokens} is out of range; at least 0")
         if self.num_speculative_tokens and self.depth > 1:
             raise ValueError("num_speculative_tokens: cannot be combined with asynchronous scheduling")
+        if self.kv_reservation == "contiguous":
+            self._check_contiguous()
+
+    def _check_contiguous(self) -> None:
+        for is_wrong, what in (
+            (self.enable_prefix_caching, "enable_prefix_caching: ranges share nothing"),
+            (self.prefix_index == "radix_tree", "prefix_index radix_tree"),
+            (self.num_speculative_tokens > 0, "num_speculative_tokens: drafts may pass the range's end"),
+            (not self.refuses_what_never_fits, "refuses_what_never_fits false: a range can be too large for ever"),
+        ):
+            if is_wrong:
+                raise ValueError(f"kv_reservation: contiguous cannot be combined with {what}")
 
 
 class Policies(NamedTuple):

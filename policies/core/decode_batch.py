@@ -120,6 +120,12 @@ class DecodeBatch:
             heappop(numbers)
         return numbers[0] - self.planned
 
+    def steps_within(self, num_blocks: int, num_steps: int) -> int:
+        """Of so many next steps those that `num_blocks` blocks suffice for, whenever members need theirs."""
+        if -(-num_steps // self._block_size) * self.size <= num_blocks:
+            return num_steps
+        return min(num_steps, num_blocks // self.size * self._block_size)
+
     def members(self) -> list[Sequence]:
         """All members."""
         return [sequence for bucket in self._crossings for sequence in bucket.values()]

@@ -17,6 +17,7 @@ from .builder import StepBuilder
 from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
 from .delivery import Delivery
+from .host_memory import HostMemory
 from .kv_memory import kv_memory_of
 from .outlook import Outlook
 from .plan import Row, StepEvents, StepPlan, StepResult
@@ -37,6 +38,9 @@ class EngineCore:
         self.config = config
         self.policies = policies
         self.kv_cache = kv_memory_of(config, policies.eviction)
+        self.host = HostMemory(config.num_host_blocks, config.block_size)
+        self.swaps = getattr(policies.preemption, "mode", "recompute") == "swap"
+        """Whether preempted sequences keep their KV on the host."""
         self.watermark_blocks = int(config.watermark * config.num_blocks)
         self.now_ns = 0
         self.max_num_batched_tokens = config.max_num_batched_tokens
@@ -91,12 +95,12 @@ class EngineCore:
         return known - sequence.prompt_tokens
 
     def peek_prefix(self, sequence: Sequence) -> int:
-        """Tokens of a waiting sequence that the prefix index holds."""
-        return self.kv_cache.peek(sequence)
+        """Tokens of a waiting sequence that the prefix index holds, or the host."""
+        return max(self.kv_cache.peek(sequence), sequence.num_swapped)
 
     def match_prefix(self, sequence: Sequence) -> int:
         """The same; on a radix tree a look-up that counts."""
-        return self.kv_cache.match_known(sequence)
+        return max(self.kv_cache.match_known(sequence), sequence.num_swapped)
 
     def prefix_node(self, sequence: Sequence) -> RadixNode:
         """Where on the radix tree the sequence's prefix ends; a look-up that counts."""
@@ -110,6 +114,18 @@ class EngineCore:
     def last_decode_admission(self) -> int:
         """The latest admission number in the decode batch; 0 if it is empty."""
         return next((key for key in reversed(self.running) if self.running[key].in_batch), 0)
+
+    def take_over_cache(self, other: EngineCore) -> None:
+        """Begin with the KV cache of an idle engine of the same configuration, and the eviction policy that orders it.
+
+        To be called before the first request; `other` must not be used any more.
+        """
+        assert not self.num_steps, f"{self.num_steps} steps were planned already"
+        assert not self.sequences, f"{len(self.sequences)} requests are under way"
+        assert not other.sequences, f"{len(other.sequences)} requests are under way in the other"
+        assert self.config == other.config, (self.config, other.config)
+        self.kv_cache = other.kv_cache
+        self.policies = self.policies._replace(eviction=other.policies.eviction)
 
     # Requests come and go
 
@@ -126,6 +142,9 @@ class EngineCore:
         blocks = -(-(total - 1) // config.block_size)  # the last token is never computed
         if config.refuses_what_never_fits and blocks > config.num_blocks - 1:
             return f"prompt and max_tokens ({total}) need {blocks} KV blocks of {config.num_blocks - 1}"
+        tokens, spare = (config.num_blocks - 1) * config.block_size, config.spare_tokens
+        if config.refuses_what_never_fits and spare and total + spare > tokens:
+            return f"prompt and max_tokens ({total}), and {spare} to spare, exceed the {tokens} tokens of KV memory"
         if not config.enable_chunked_prefill and prompt > config.max_num_batched_tokens:
             return f"without chunked prefill {prompt} tokens exceed max_num_batched_tokens"
         return None
@@ -187,6 +206,8 @@ class EngineCore:
             self._note_admissions(plan)
         if builder.preempted:
             plan.preempted = builder.preempted
+        if self.host.swaps:
+            plan.swaps, self.host.swaps = self.host.swaps, []
         if builder.aborted:
             plan.aborted = builder.aborted
         if had_waiting or self.waiting:
@@ -195,11 +216,14 @@ class EngineCore:
         return plan
 
     def take_stock(self, plan: StepPlan) -> None:
-        """Note in a plan how many run and wait, and how many blocks are free."""
+        """Note in a plan how many run and wait, how many blocks are free, and how many tokens are held."""
         plan.num_running = len(self.running)
         plan.num_waiting = len(self.waiting)
         plan.num_free_blocks = self.kv_cache.pool.num_free
         plan.num_cached_blocks = self.kv_cache.index.num_evictable
+        plan.kv_tokens = self.batch.context_tokens
+        if self.loose:
+            plan.kv_tokens += sum(sequence.computed for sequence in self.loose.values())
 
     def commit_step(self, plan: StepPlan, result: StepResult, now_ns: int) -> StepEvents:
         """Deliver a step's tokens: roll back rejected drafts, end what is done, free its blocks. In order of plans."""
@@ -301,6 +325,8 @@ class EngineCore:
             self.num_left += 1
         else:
             self.waiting.remove(sequence)
+            if sequence.num_swapped:
+                self.host.drop(sequence)
         sequence.state = State.ENDED
         del self.sequences[sequence.id]
         if not self.sequences:
@@ -317,6 +343,7 @@ class EngineCore:
         assert {s.id for s in held} == set(self.sequences), "a sequence is lost"
         assert len(self.loose) + self.batch.size == len(self.running), (len(self.loose), self.batch.size)
         self.kv_cache.check_integrity(held, self.batch)
+        self.host.check_integrity(self.waiting, self.running.values())
 
 
 def radix_cache_of(core: EngineCore) -> RadixCache:

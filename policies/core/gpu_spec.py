@@ -21,10 +21,13 @@ class GpuSpec:
     """Dense; None: no fp8 tensor cores."""
     interconnect_bytes_per_s: float | None = None
     """To the other GPUs of the machine, both directions together; None: it stands alone."""
+    host_link_bytes_per_s: float | None = None
+    """To the host's memory, both directions together, as data sheets count; None: the sheet does not say."""
 
     def __post_init__(self) -> None:
         speeds = [self.bandwidth_bytes_per_s, self.bf16_flop_per_s]
-        speeds += [speed for speed in (self.fp8_flop_per_s, self.interconnect_bytes_per_s) if speed is not None]
+        others = (self.fp8_flop_per_s, self.interconnect_bytes_per_s, self.host_link_bytes_per_s)
+        speeds += [speed for speed in others if speed is not None]
         if self.memory_bytes <= 0 or not all(0 < speed < float("inf") for speed in speeds):
             raise ValueError(f"{self.name}: memory and speeds must be above zero")
 

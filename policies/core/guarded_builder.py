@@ -94,10 +94,10 @@ class GuardedBuilder:
         is_pure = step.config.prefix_index == "hashed_blocks"  # on a radix tree, to match is to refresh
         is_other = is_pure and match != step.match(sequence)
         self._check(is_other, f"admits {sequence.id} with what is not its match")
-        wanted = sequence.num_tokens - match.num_blocks * step.config.block_size
+        wanted = sequence.num_tokens - step.num_ready(sequence, match)
         self._check_tokens(sequence, num_tokens, wanted + num_drafts, step.budget)
         room = step.prefill_budget
-        is_over = room is not None and num_tokens - num_drafts > room
+        is_over = room is not None and not sequence.resumes_decoding and num_tokens - num_drafts > room
         self._check(is_over, f"gives {sequence.id} {num_tokens} tokens; the chunk size has {room} left")
         return step.admit(sequence, match, num_tokens, num_drafts)
 

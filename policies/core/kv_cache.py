@@ -44,6 +44,23 @@ class KVCache:
         """Blocks that the sequence lacks to hold `num_tokens` tokens."""
         return -(-num_tokens // self.block_size) - sequence.num_entered - len(sequence.private)
 
+    def num_to_admit(self, sequence: Sequence, match: Match, num_tokens: int) -> int:
+        """Free blocks that a waiting sequence takes with its first `num_tokens` tokens, idle ones of the match too."""
+        return -(-num_tokens // self.block_size) - match.num_blocks + match.num_idle
+
+    def has_room(self, num_blocks: int, num_spare: int) -> bool:
+        """Whether so many blocks can be handed out, with `num_spare` left."""
+        return num_blocks <= self.pool.num_free - num_spare
+
+    num_needed = staticmethod(DecodeBatch.num_crossing)
+    """Blocks that the decode batch needs in its next step."""
+    crossing = staticmethod(DecodeBatch.crossing)
+    """Members of the decode batch that need a block in its next step, in order of admission."""
+
+    def steps_that_fit(self, batch: DecodeBatch, num_steps: int) -> int:
+        """Of so many steps of the decode batch those that the free blocks are certain to suffice for."""
+        return batch.steps_within(self.pool.num_free, num_steps)
+
     def acquire(self, sequence: Sequence, match: Match) -> None:
         """Give the matched prefix to a sequence that holds nothing."""
         assert not sequence.leases, sequence

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from ..protocols import EvictionPolicy
 from .config import EngineConfig
+from .contiguous import ContiguousMemory
 from .decode_batch import DecodeBatch
 from .kv_cache import KVCache
 from .plan import Eviction
@@ -51,7 +52,7 @@ class CountsEvictable(Protocol):
 class KVMemory(Protocol):
     """Blocks of running sequences and the prefix index: `KVCache` on hashed blocks, `RadixCache` on a radix tree.
 
-    The methods' meaning stands with these two.
+    `ContiguousMemory` is a range of blocks a sequence without an index. The methods' meaning stands with these three.
     """
 
     # ruff: noqa: D102
@@ -69,6 +70,11 @@ class KVMemory(Protocol):
     def peek(self, sequence: Sequence) -> int: ...
     def num_blocks_short(self, sequence: Sequence, num_tokens: int) -> int: ...
     def num_held(self, sequence: Sequence) -> int: ...
+    def num_to_admit(self, sequence: Sequence, match: Any, num_tokens: int) -> int: ...
+    def has_room(self, num_blocks: int, num_spare: int) -> bool: ...
+    def num_needed(self, batch: DecodeBatch) -> int: ...
+    def crossing(self, batch: DecodeBatch) -> list[Sequence]: ...
+    def steps_that_fit(self, batch: DecodeBatch, num_steps: int) -> int: ...
     def acquire(self, sequence: Sequence, match: Any) -> None: ...
     def extend(self, sequence: Sequence, num_tokens: int, num_known: int, reason: str) -> None: ...
     def make_room(self, num_tokens: int, by: str | None, reason: str) -> None: ...
@@ -84,8 +90,16 @@ class KVMemory(Protocol):
 
 def kv_memory_of(config: EngineConfig, eviction: EvictionPolicy) -> KVMemory:
     """The KV memory that an engine's configuration asks for."""
+    if config.kv_reservation == "contiguous":
+        return ContiguousMemory(config.num_blocks, config.block_size)
     caching = config.enable_prefix_caching
     if config.prefix_index == "radix_tree":
-        generous = config.asks_generously
-        return RadixCache(config.num_blocks, config.block_size, eviction, caching=caching, asks_generously=generous)
+        return RadixCache(
+            config.num_blocks,
+            config.block_size,
+            eviction,
+            caching=caching,
+            asks_generously=config.asks_generously,
+            keeps_urgent=config.keeps_urgent,
+        )
     return KVCache(config.num_blocks, config.block_size, eviction, caching=caching)

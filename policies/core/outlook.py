@@ -54,7 +54,7 @@ class Outlook:
     def prefills(self) -> Iterator[Prefill]:
         """The prompts in the order in which they get tokens: those that run, then those that the free slots may admit.
 
-        The queue is seen in the order of the last step, and each prompt behind what is cached of it.
+        The queue is seen in the order of the last step, and each prompt behind what is cached of it, or on the host.
         """
         core = self._core
         for sequence in in_order(core.loose):
@@ -62,5 +62,6 @@ class Outlook:
                 yield Prefill(sequence.num_tokens - sequence.computed, sequence.computed)
         slots = max(0, core.max_num_seqs - len(core.running))
         for sequence in islice(core.waiting, slots):
-            hit = core.peek_prefix(sequence)
-            yield Prefill(sequence.num_tokens - hit, hit)
+            if not sequence.resumes_decoding:
+                ready = core.peek_prefix(sequence)
+                yield Prefill(sequence.num_tokens - ready, ready)

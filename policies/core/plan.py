@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .estimator import StepShape
-from .records import Blocked
+from .records import Blocked, EventKind
 from .sequence import Sequence
 
 Gap = tuple[int, int]
 """Time since the last output chunk in ns, and of how many requests; those of the warm-up are left out."""
+
+COPIES = frozenset({EventKind.SWAP_OUT, EventKind.SWAP_IN})
+"""Swaps that move bytes."""
 
 
 class Row:
@@ -47,6 +50,21 @@ class Preemption(NamedTuple):
     sequence: Sequence
     by: Sequence | None
     """Whom it gave way to; None: all that run on."""
+    num_blocks: int
+    reason: str
+
+
+class Swap(NamedTuple):
+    """A copy of KV between GPU and host, or why there was none.
+
+    `SWAP_OUT`: a preempted sequence's computed blocks, to the host. `SWAP_FULL`: they did not fit there.
+    `SWAP_IN`: back, those that the prefix index no longer held. `SWAP_DROP`: it ended; nothing was copied.
+    """
+
+    kind: EventKind
+    sequence: Sequence
+    by: Sequence | None
+    """Whom it gave way to; None: all that run on, or nobody."""
     num_blocks: int
     reason: str
 
@@ -86,6 +104,8 @@ class StepPlan:
     num_drafts: int = 0
     admitted: Items[Admission] = ()
     preempted: Items[Preemption] = ()
+    swaps: Items[Swap] = ()
+    """In the order in which they were decided. The copies come before the step's kernels, on the same stream."""
     aborted: Items[Sequence] = ()
     """Ended because memory can never hold them."""
     joined: Items[Sequence] = ()
@@ -97,15 +117,24 @@ class StepPlan:
     evictions: Items[Eviction] = ()
     blocked: Blocked | None = None
     """What kept the first waiting sequence out."""
+    refused_blocks: int = 0
+    """Blocks that had to be free for it, where `StepBuilder.admit` found memory short."""
     num_running: int = 0
     num_waiting: int = 0
     num_free_blocks: int = 0
     num_cached_blocks: int = 0
+    kv_tokens: int = 0
+    """Summed context of all that run, after the step, those included that it has nothing for."""
 
     @property
     def num_tokens(self) -> int:
         """All tokens computed in this step."""
         return self.num_decodes + sum(row.num_tokens for row in self.rows)
+
+    @property
+    def num_blocks_copied(self) -> int:
+        """Blocks that go to the host or come back from it before this step."""
+        return sum(swap.num_blocks for swap in self.swaps if swap.kind in COPIES)
 
     def context_tokens(self) -> int:
         """Summed context of all that is scheduled, after the step."""
@@ -138,6 +167,7 @@ class StepPlan:
         rows = [f"{r.sequence.id}:{r.num_computed}+{r.num_tokens}/{r.num_drafts}{'s' * r.samples}" for r in self.rows]
         admitted = [f"{a.sequence.id}:{a.num_cached_tokens}{'r' * a.resumed}" for a in self.admitted]
         gone = [f"{e.owner}:{e.num_blocks}" for e in self.evictions]
+        swaps = [f"{swap.kind}:{swap.sequence.id}:{swap.num_blocks}" for swap in self.swaps]
         batch = f"{self.batch_number}:{self.num_decodes}:{self.decode_context_tokens}:{self.max_decode_context}"
         return "|".join(
             (
@@ -147,6 +177,7 @@ class StepPlan:
                 ",".join(s.id for s in self.joined),
                 ",".join(s.id for s in self.left),
                 f"{self.num_running}:{self.num_waiting}:{self.num_free_blocks}:{self.num_cached_blocks}",
+                *swaps,
             )
         )
 

@@ -25,6 +25,10 @@ from .radix_tree import Match as TreeMatch
 from .sequence import Sequence
 
 
+class OutOfMemory(RuntimeError):
+    """A step was composed that memory does not hold: the real engine ends here, too."""
+
+
 class RadixMatch(NamedTuple):
     """A cached prefix, in the words of the step builder."""
 
@@ -49,6 +53,7 @@ class RadixCache:
         *,
         caching: bool,
         asks_generously: bool,
+        keeps_urgent: bool = True,
         classic: bool = False,
     ) -> None:
         self.block_size = page_size
@@ -61,6 +66,7 @@ class RadixCache:
         self.num_lookups = 0
         """Matches made for the order of the queue so far."""
         self._asks_generously = asks_generously and page_size > 1
+        self._priority_sign = -1 if keeps_urgent else 1  # a request's priority is smaller the more urgent it is
 
     # Look-ups
 
@@ -92,6 +98,23 @@ class RadixCache:
     def num_blocks_short(self, sequence: Sequence, num_tokens: int) -> int:
         """Pages that the sequence lacks to hold `num_tokens` tokens."""
         return -(-num_tokens // self.block_size) + -sequence.computed // self.block_size
+
+    def num_to_admit(self, sequence: Sequence, match: RadixMatch, num_tokens: int) -> int:
+        """Pages that the waiting sequence takes with its first `num_tokens` tokens."""
+        return -(-num_tokens // self.block_size) - match.num_blocks + match.num_idle
+
+    def has_room(self, num_blocks: int, num_spare: int) -> bool:
+        """Whether so many pages can be handed out, with `num_spare` left."""
+        return num_blocks <= self.pool.num_free - num_spare
+
+    num_needed = staticmethod(DecodeBatch.num_crossing)
+    """Pages that the decode batch needs in its next step."""
+    crossing = staticmethod(DecodeBatch.crossing)
+    """Members of the decode batch that need a page in its next step, in order of admission."""
+
+    def steps_that_fit(self, batch: DecodeBatch, num_steps: int) -> int:
+        """Of so many steps of the decode batch those that the free pages are certain to suffice for."""
+        return batch.steps_within(self.pool.num_free, num_steps)
 
     def num_held(self, sequence: Sequence) -> int:
         """Pages that the sequence uses, those of its locked prefix included."""
@@ -197,7 +220,7 @@ class RadixCache:
     def _insert(self, sequence: Sequence, end: int) -> Inserted:
         """Insert the first `end` tokens, and behind outputs the prompt once more, which makes a boundary there."""
         prompt = sequence.prompt_tokens - sequence.prompt_tokens % self.block_size
-        importance = -sequence.request.priority
+        importance = self._priority_sign * sequence.request.priority
         inserted = self.tree.insert(
             sequence.stream, end, owner=sequence.id, priority=importance, already_inserted=sequence.num_inserted
         )

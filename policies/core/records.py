@@ -61,6 +61,13 @@ class StepRecord(NamedTuple):
     """Blocks that can be handed out, cached but unused ones included."""
     cached_blocks: int
     """Of the free blocks, those whose content the prefix index still holds."""
+    kv_tokens: int
+    """Summed context of all that run, after the step; a token that requests share counts for each of them."""
+    refused_blocks: int
+    """Blocks (the watermark's included) that had to be free for the request that memory kept out; 0: it kept none out.
+
+    Only where blocks are counted request by request: 0 with the sglang preset, and after a preemption.
+    """
     num_evicted: int
     num_preempted: int
     num_finished: int
@@ -126,6 +133,10 @@ class EventKind(StrEnum):
     EVICT = "evict"
     REFUSE = "refuse"
     ABORT = "abort"
+    SWAP_OUT = "swap_out"  # preempted, its computed KV copied to the host
+    SWAP_IN = "swap_in"  # admitted again, its KV copied back
+    SWAP_FULL = "swap_full"  # preempted, to be recomputed, since the host had no room
+    SWAP_DROP = "swap_drop"  # ended while its KV was on the host
 
 
 class EventRecord(NamedTuple):
@@ -135,9 +146,9 @@ class EventRecord(NamedTuple):
     time_ns: int
     kind: EventKind
     request_id: str
-    """The request preempted, refused or aborted; for an eviction the one that computed the evicted blocks."""
+    """The request preempted, swapped, refused or aborted; for an eviction the one that computed the evicted blocks."""
     by: str | None
-    """The request for which it was done; None where it was the decode batch as a whole."""
+    """The request for which it was done; None where it was the decode batch as a whole, or nobody else."""
     num_blocks: int
     reason: str
-    """Refusals: why. Evictions and preemptions: `decode`, `prefill` or `admit`, what needed the blocks."""
+    """Refusals: why. Evictions, preemptions and swaps: `decode`, `prefill` or `admit`, what needed the blocks."""

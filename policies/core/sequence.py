@@ -15,7 +15,7 @@ class State(Enum):
     """Where a sequence stands."""
 
     WAITING = "waiting"
-    PREEMPTED = "preempted"  # waits again; what it had computed is lost
+    PREEMPTED = "preempted"  # waits again; what it had computed is lost, or on the host
     RUNNING = "running"
     ENDED = "ended"
 
@@ -48,6 +48,7 @@ class Sequence:
         "num_entered",
         "num_inserted",
         "num_locked",
+        "num_swapped",
         "num_tokens",
         "num_verified",
         "order",
@@ -82,6 +83,8 @@ class Sequence:
         """Prompt and output tokens known so far."""
         self.computed = 0
         """Tokens whose KV is computed, those of plans in flight included."""
+        self.num_swapped = 0
+        """Tokens whose KV lies on the host while it waits."""
         self.in_flight = 0
         """Tokens sampled by plans that are not committed yet."""
         self.drafts = 0
@@ -113,6 +116,11 @@ class Sequence:
         """When the engine saw it first."""
         self.waits: dict[Blocked, int] | None = None
         self.wait_mark: tuple[int, ...] = ()
+
+    @property
+    def resumes_decoding(self) -> bool:
+        """Whether it waits to go on with decoding: all that it had to prefill lies on the host."""
+        return self.num_swapped > 0 and not self.is_prefilling
 
     def __repr__(self) -> str:
         return f"Sequence({self.id}, {self.state.value}, {self.computed}/{self.num_tokens} of {self.end})"

@@ -36,9 +36,14 @@ def gpu_from_sheet(sheet: Mapping[str, Any]) -> GpuSpec:
         memory_bytes=round(sheet["memory_gib"] * GIB),
         bandwidth_bytes_per_s=sheet["bandwidth_gb_s"] * 1e9,
         bf16_flop_per_s=sheet["bf16_tflop_s"] * 1e12,
-        fp8_flop_per_s=None if sheet["fp8_tflop_s"] is None else sheet["fp8_tflop_s"] * 1e12,
-        interconnect_bytes_per_s=None if sheet["interconnect_gb_s"] is None else sheet["interconnect_gb_s"] * 1e9,
+        fp8_flop_per_s=_times(1e12, sheet["fp8_tflop_s"]),
+        interconnect_bytes_per_s=_times(1e9, sheet["interconnect_gb_s"]),
+        host_link_bytes_per_s=_times(1e9, sheet["host_link_gb_s"]),
     )
+
+
+def _times(unit: float, quantity: float | None) -> float | None:
+    return None if quantity is None else quantity * unit
 
 
 def model_names() -> list[str]:

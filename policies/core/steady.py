@@ -27,16 +27,13 @@ class SteadyDecode:
         """
         core = self._core
         batch, config = core.batch, core.config
-        if core.loose or core.waiting or not 0 < batch.size <= config.max_num_batched_tokens:
+        if core.loose or core.waiting or core.host.swaps or not 0 < batch.size <= config.max_num_batched_tokens:
             return 0
         if not getattr(core.policies.batching, "decodes_alone", False) or len(core.in_flight) != config.depth - 1:
             return 0
-        if any(plan.rows or plan.detached or plan.batch_number is None for plan in core.in_flight):
+        if any(plan.rows or plan.detached or plan.batch_number is None or _tells(plan) for plan in core.in_flight):
             return 0
-        steps = batch.steps_to_end() - 1
-        if -(-steps // config.block_size) * batch.size <= core.num_free_blocks:
-            return steps
-        return min(steps, core.num_free_blocks // batch.size * config.block_size)
+        return core.kv_cache.steps_that_fit(batch, batch.steps_to_end() - 1)
 
     def plan(self, now_ns: int) -> Items[Eviction]:
         """Plan one step; returns what was evicted for it."""
@@ -70,3 +67,8 @@ class SteadyDecode:
         core.take_stock(plan)
         core.in_flight[-1] = plan
         return plan
+
+
+def _tells(plan: StepPlan) -> bool:
+    """Whether events beside evictions are to be written down when it is committed."""
+    return bool(plan.preempted or plan.swaps or plan.aborted)

@@ -6,6 +6,7 @@ from ..core.sequence import Sequence
 from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
+from .modes import Mode
 from .places import Place, place
 
 
@@ -16,10 +17,11 @@ def progress(sequence: Sequence) -> tuple[int, int]:
 
 @register("preemption", "fewest_outputs")
 class FewestOutputs:
-    """Fewest outputs, of equal ones the longest prompt; recomputed later, back at the tail of the queue (SGLang)."""
+    """Fewest outputs, of equal ones the longest prompt; back at the tail of the queue (SGLang)."""
 
-    def __init__(self, to: Place = "tail") -> None:
+    def __init__(self, to: Place = "tail", mode: Mode = "recompute") -> None:
         self._to = to
+        self.mode = mode
 
     def order(self, running: list[Sequence]) -> list[Sequence]:
         """Most outputs first; SGLang's running list keeps this order after a retraction."""

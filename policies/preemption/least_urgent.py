@@ -7,11 +7,15 @@ from ..core.waiting_queue import WaitingQueue
 from ..protocols import SchedulingPolicy
 from ..registry import register
 from ..scheduling.priority import urgency
+from .modes import Mode
 
 
 @register("preemption", "least_urgent")
 class LeastUrgent:
     """The greatest priority value, of equal ones the latest arrival; back in order (vLLM with priority)."""
+
+    def __init__(self, mode: Mode = "recompute") -> None:
+        self.mode = mode
 
     def victim(self, running: list[Sequence]) -> Sequence:
         """The least urgent, even one that this step has served already."""

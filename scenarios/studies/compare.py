@@ -25,7 +25,15 @@ Comparison = dict[str, Any]
 NOT_TRAFFIC = ("path", "max_tokens")
 """What may differ in the workload: where a trace lies, and what clients ask for (it is shown)."""
 LATENCIES = ("ttft_s", "tpot_s", "e2e_s")
-SHOWN = ("output_tokens_per_s", "requests_per_s", "goodput_rps", "prefix_hit_rate", "num_preemptions", "overloaded")
+SHOWN = (
+    "output_tokens_per_s",
+    "requests_per_s",
+    "goodput_rps",
+    "prefix_hit_rate",
+    "num_preemptions",
+    "overloaded",
+    "closed_loop",
+)
 
 
 def compare(a: Result, b: Result) -> Comparison:

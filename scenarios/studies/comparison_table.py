@@ -10,12 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...sim.plots import duration_text
+from ..tables import CLOSED_LOOP
 from .compare import LATENCIES, SHOWN, Comparison
 
 
 def comparison_tables(comparison: Comparison) -> RenderableType:
     """What differs, both sides' figures, and the paired differences."""
-    return Group(_settings(comparison), _figures(comparison), _paired(comparison))
+    closed = comparison["a"]["closed_loop"] or comparison["b"]["closed_loop"]
+    warnings = [f"[yellow]warning:[/] {CLOSED_LOOP}"] if closed else []
+    return Group(_settings(comparison), _figures(comparison), _paired(comparison), *warnings)
 
 
 def _settings(comparison: Comparison) -> Table:

@@ -11,9 +11,11 @@ from ...calibrate.comparison import RunTimes
 from ...calibrate.runs.measured_run import BLOCK_TOKENS, MeasuredRequest, MeasuredRun
 from ...policies.core.estimator import StepCost, StepTimeEstimator
 from ...policies.core.plan import StepPlan, StepResult
+from ...policies.core.radix_cache import OutOfMemory
 from ...policies.core.records import EventKind, EventRecord, RequestRecord, StepRecord
 from ...policies.core.request import Arrival, Prompt
 from ...sim.columns import NS_PER_S, Floats
+from ...sim.cost_model.host_link import HostLink
 from ...sim.cost_model.shares import TimeShares
 from ...sim.driver import SimDriver, StallError
 from ...sim.executor import SimExecutor
@@ -22,6 +24,7 @@ from ..assembly import Assembly
 from ..content_ids import unique_prompt
 from ..errors import ScenarioError
 from ..policy_watch import Watchdog, blamed
+from ..warm_cache import warm_up
 from ..workloads.request_making import make_arrival
 
 
@@ -104,8 +107,8 @@ class ReplayRecords:
 class ColdExecutor(SimExecutor):
     """Predicts a run whose first steps take the host so long: it compiles and loads what later steps find ready."""
 
-    def __init__(self, cost_model: StepTimeEstimator, host_s: Sequence[float]) -> None:
-        super().__init__(cost_model)
+    def __init__(self, cost_model: StepTimeEstimator, host_link: HostLink | None, host_s: Sequence[float]) -> None:
+        super().__init__(cost_model, host_link)
         self._host_ns = [round(seconds * NS_PER_S) for seconds in host_s]
 
     def execute(self, plan: StepPlan) -> tuple[StepResult, StepCost]:
@@ -138,7 +141,7 @@ def replay(
     core = assembly.core(cost_model)
     traffic = MeasuredTraffic(run, intended=intended)
     warmup_ns = round(warmup_s * NS_PER_S)
-    executor = ColdExecutor(cost_model, cold_start_s)
+    executor = ColdExecutor(cost_model, assembly.host_link, cold_start_s)
     records.shares = executor.shares
     driver = SimDriver(
         core,
@@ -150,9 +153,11 @@ def replay(
         leaps=not cold_start_s,  # every step must be asked for
     )
     try:
+        if assembly.scenario.run.cache == "warm":
+            warm_up(core, assembly, traffic, None)
         with Watchdog(core):
             driver.run()
-    except StallError as error:
+    except (StallError, OutOfMemory) as error:
         raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
     except BaseException as error:
         if wrong := blamed(error, core, assembly.scenario.source):

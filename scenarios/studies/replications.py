@@ -27,6 +27,11 @@ from .sweep import check_traffic
 
 NOT_FIGURES = ("seed", "tensor_parallel", "departures.", "usable_blocks", "memory.", INTERVALS)
 """What is the same in every run by definition, or says how sure one run is."""
+SAME_IN_ALL = (
+    *("scenario", "version", "preset", "model", "gpu", "priced_by", "tensor_parallel", "departures"),
+    "cache",
+)
+"""What a report over several runs tells once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +88,7 @@ def over_replications(summaries: Sequence[Summary]) -> Summary:
     rows = [flat(summary) for summary in summaries]
     first = summaries[0]
     return {
-        **{
-            key: first[key]
-            for key in ("scenario", "version", "preset", "model", "gpu", "profile", "tensor_parallel", "departures")
-        },
+        **{key: first[key] for key in SAME_IN_ALL},
         "seeds": [summary["seed"] for summary in summaries],
         "num_overloaded": sum(bool(summary["overloaded"]) for summary in summaries),
         "figures": {

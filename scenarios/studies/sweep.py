@@ -23,7 +23,7 @@ from ..loading import overridden
 from ..overrides import Overrides, apply_overrides
 from ..policy_files import source_digests
 from ..run import settled, simulate
-from ..schema_workload import TraceSettings
+from ..traffic_files import digest, traffic_files
 from ..workloads.building import build_workload
 from .flattening import flat
 from .grid import Vary, check_vary, column, grid
@@ -65,10 +65,10 @@ class Sweep:
         self.points = grid(vary, first.run.seed, num_seeds)
         self._assemblies = [assemble(overridden(stated, point.overrides(), file)) for point in self.points]
         assemble(first, warn)  # once more, for what is odd about model and GPU
-        traces = check_traffic(self._assemblies, warn)
-        self._digests = [_digest(assembly, traces) for assembly in self._assemblies]
+        files = check_traffic(self._assemblies, warn)
+        self._digests = [_digest(assembly, files) for assembly in self._assemblies]
         self.folder = SweepFolder(folder)
-        self.folder.claim(stated, vary.keys(), __version__)
+        self.folder.claim(stated, vary.keys(), __version__, files)
         self.num_known = sum(self.folder.summary(digest) is not None for digest in self._digests)
 
     def run(self, jobs: int | None = None, on_point: Callable[[], None] = lambda: None) -> pd.DataFrame:
@@ -107,25 +107,22 @@ def _carry_out(task: _Task) -> None:
 
 
 def check_traffic(assemblies: Sequence[Assembly], warn: Callable[[str], None]) -> dict[str, str]:
-    """Read every trace through before anything runs; the digests of their files, by the path as given."""
+    """Read every trace and every file of lengths before anything runs; their digests, by the path as given."""
     digests: dict[str, str] = {}
     seen = set()
     for assembly in assemblies:
         scenario = assembly.scenario
-        settings = scenario.workload
-        if isinstance(settings, TraceSettings) and (key := settings.model_dump_json()) not in seen:
+        if (key := scenario.workload.model_dump_json()) not in seen and (files := traffic_files(scenario)):
             seen.add(key)
             build_workload(scenario, warn)
-            path = scenario.path_to(settings.path)
-            with open(path if path.exists() else settings.path, "rb") as file:
-                digests[settings.path] = hashlib.file_digest(file, "sha256").hexdigest()
+            digests |= {given: digest(path) for given, path in files.items()}
     return digests
 
 
-def _digest(assembly: Assembly, traces: dict[str, str]) -> str:
-    """Names a point by all that its figures depend on: the scenario, model, GPU, trace, files of policies, version."""
-    path = str(getattr(assembly.scenario.workload, "path", None))
-    whole = [__version__, assembly.resolved(), repr(assembly.model), repr(assembly.gpu), traces.get(path)]
+def _digest(assembly: Assembly, digests: dict[str, str]) -> str:
+    """Names a point by all that its figures depend on: the scenario, model, GPU, files read, version."""
+    files = {given: digests[given] for given in traffic_files(assembly.scenario)}
+    whole = [__version__, assembly.resolved(), repr(assembly.model), repr(assembly.gpu), files]
     if sources := source_digests(assembly.policies, assembly.folders):
         whole.append(sources)
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:24]

@@ -1,6 +1,6 @@
 """A sweep's folder: what is swept, one file a finished point, and the table of all of them.
 
-sweep.json          the scenario as stated, and the keys that were varied
+sweep.json          the scenario as stated, the keys that were varied, digests of the files of its traffic
 points/DIGEST.json  the summary of one point; the digest is that of the resolved scenario
 sweep.parquet       one row a point
 """
@@ -28,8 +28,11 @@ class SweepFolder:
         self.path = path
         self.table = path / "sweep.parquet"
 
-    def claim(self, stated: Mapping[str, Any], varied: Collection[str], version: str) -> None:
-        """Take the folder for this sweep. Raises ScenarioError where it holds something else."""
+    def claim(self, stated: Mapping[str, Any], varied: Collection[str], version: str, files: Mapping[str, str]) -> None:
+        """Take the folder for this sweep; `files` are the digests of those that its traffic is read from.
+
+        Raises ScenarioError where it holds something else.
+        """
         manifest = self.path / MANIFEST
         known: set[str] = set()
         if manifest.exists():
@@ -40,7 +43,7 @@ class SweepFolder:
             (self.path / "points").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ScenarioError(self.path, None, f"cannot be made: {error.strerror}") from None
-        content = {"version": version, "varied": sorted({*known, *varied}), "scenario": stated}
+        content = {"version": version, "varied": sorted({*known, *varied}), "files": files, "scenario": stated}
         write_whole(manifest, lambda path: _write_json(path, content))
 
     def _check_same(

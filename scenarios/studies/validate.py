@@ -133,7 +133,8 @@ def assumptions(run: MeasuredRun, assembly: Assembly) -> list[str]:
     if theirs is not None and (ours := profiled or assembly.gpu.name) != theirs:
         said.append(f"the run is of {theirs}, but steps are priced as those of {ours}")
     if assembly.config.enable_prefix_caching:
-        said.append("the state of the real engine's prefix cache at the run's start is unknown: empty is assumed")
+        state = "empty" if assembly.scenario.run.cache == "cold" else "what a run of the same requests leaves"
+        said.append(f"the state of the real engine's prefix cache at the run's start is unknown: {state} is assumed")
         if not run.shares_content:
             said.append("the run does not say what its prompts have in common: they are taken to share nothing")
     if "num_gpu_blocks_override" not in run.setup.engine and "max_total_tokens" not in run.setup.engine:

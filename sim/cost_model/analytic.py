@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...policies.core.estimator import Share, StepCost, StepShape
+from ...policies.core.estimator import StepCost, StepShape
 from ...policies.core.gpu_spec import GpuSpec
 from ...policies.core.model_spec import ACTIVATION_BYTES, ModelSpec
 from .roofline import Efficiencies, Roofline
@@ -34,9 +34,15 @@ class StretchCost(NamedTuple):
     host_ns: NDArray[np.int64]
     compute_ns: NDArray[np.int64]
     memory_ns: NDArray[np.int64]
-    extrapolated: NDArray[np.bool_]
-    share: Share | None = None
-    """What the device times rest on, as arrays; None: nothing was measured at all."""
+
+    @property
+    def extrapolated(self) -> NDArray[np.bool_]:
+        """No step leaves a measured grid: there is none."""
+        return np.zeros(len(self.device_ns), dtype=np.bool_)
+
+    @property
+    def share(self) -> None:
+        """Nothing was measured at all."""
 
 
 class AnalyticCostModel:
@@ -104,8 +110,7 @@ class AnalyticCostModel:
             beyond = _along(self._decodes_beyond[num_decodes], context)
             device, compute, memory = np.where(slid, beyond, (device, compute, memory))
         host_ns = self._host_step_ns + num_decodes * self._host_request_ns
-        never = np.zeros(num_steps, dtype=np.bool_)
-        return StretchCost(device, np.full(num_steps, host_ns, dtype=np.int64), compute, memory, never)
+        return StretchCost(device, np.full(num_steps, host_ns, dtype=np.int64), compute, memory)
 
     def _mixed_cost(self, shape: StepShape) -> StepCost:
         chunks, num_decodes, context, _, num_samples, num_drafts = shape

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Container, Mapping
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Coordinates: TypeAlias = tuple[float, ...]
 Floor: TypeAlias = Callable[..., float]
@@ -25,7 +25,7 @@ class Basis(IntEnum):
     DATA_SHEET = 3
 
 
-Leaf: TypeAlias = tuple[float, Basis]
+Priced: TypeAlias = tuple[float, Basis]
 
 
 class _Line:
@@ -33,12 +33,12 @@ class _Line:
 
     __slots__ = ("below", "xs")
 
-    def __init__(self, points: Mapping[tuple[int, ...], Leaf]) -> None:
-        parts: dict[int, dict[tuple[int, ...], Leaf]] = {}
-        for shape, leaf in points.items():
-            parts.setdefault(shape[0], {})[shape[1:]] = leaf
+    def __init__(self, points: Mapping[tuple[int, ...], float]) -> None:
+        parts: dict[int, dict[tuple[int, ...], float]] = {}
+        for shape, time in points.items():
+            parts.setdefault(shape[0], {})[shape[1:]] = time
         self.xs = sorted(parts)
-        self.below: list[_Line | Leaf] = [parts[x][()] if () in parts[x] else _Line(parts[x]) for x in self.xs]
+        self.below: list[Any] = [parts[x][()] if () in parts[x] else _Line(parts[x]) for x in self.xs]
 
 
 class CurveGrid:
@@ -51,13 +51,20 @@ class CurveGrid:
         self, points: Mapping[tuple[int, ...], float], floor: Floor, derived: Container[tuple[int, ...]] = ()
     ) -> None:
         assert points, "a curve without points"
-        bases = (Basis.INTERPOLATED if shape in derived else Basis.MEASURED for shape in points)
-        self._root = _Line(dict(zip(points, zip(points.values(), bases, strict=True), strict=True)))
+        self._root = _Line(points)
+        self._points: Mapping[Any, float] = points
+        self._derived = derived
         self._floor = floor
 
-    def at(self, shape: Coordinates) -> tuple[float, Basis]:
+    def at(self, shape: Coordinates) -> Priced:
         """Time at a shape, and what it rests on."""
-        return self._at(self._root, (), shape)
+        time = self._points.get(shape)
+        if time is not None:
+            return time, Basis.INTERPOLATED if shape in self._derived else Basis.MEASURED
+        time = _between(self._root, shape, 0)
+        if time is not None:
+            return time, Basis.INTERPOLATED
+        return self._outside(self._root, shape, 0), Basis.EXTRAPOLATED
 
     def coordinates(self, first: int) -> set[int]:
         """Where the second axis has points, on the lines between which `first` lies."""
@@ -68,26 +75,48 @@ class CurveGrid:
             found.update(line.xs)
         return found
 
-    def _at(self, line: _Line | Leaf, prefix: Coordinates, rest: Coordinates) -> tuple[float, Basis]:
-        if isinstance(line, tuple):
-            return line
-        x, rest = rest[0], rest[1:]
-        xs = line.xs
+    def _outside(self, line: _Line, shape: Coordinates, axis: int) -> float:
+        """Time at a shape of which some coordinate lies beyond the ends of the axes from `axis` on."""
+        x, xs = shape[axis], line.xs
         i = bisect_left(xs, x)
         if i == len(xs):
-            return self._beyond(line, prefix, x, rest)
-        time, basis = self._at(line.below[i], (*prefix, xs[i]), rest)
-        if xs[i] == x:
-            return time, basis
-        if i == 0:
-            return time, Basis.EXTRAPOLATED
-        left, other = self._at(line.below[i - 1], (*prefix, xs[i - 1]), rest)
-        time = left + (time - left) * ((x - xs[i - 1]) / (xs[i] - xs[i - 1]))
-        return time, max(basis, other, Basis.INTERPOLATED)
+            return self._at_node(line, i - 1, shape, axis) * self._growth(shape, axis, xs[-1])
+        right = self._at_node(line, i, shape, axis)
+        if xs[i] == x or i == 0:
+            return right
+        left = self._at_node(line, i - 1, shape, axis)
+        return left + (right - left) * ((x - xs[i - 1]) / (xs[i] - xs[i - 1]))
 
-    def _beyond(self, line: _Line, prefix: Coordinates, x: float, rest: Coordinates) -> tuple[float, Basis]:
-        last = line.xs[-1]
-        time, _ = self._at(line.below[-1], (*prefix, last), rest)
-        floor = self._floor(*prefix, last, *rest)
-        growth = self._floor(*prefix, x, *rest) / floor if floor else x / max(last, 1)
-        return time * max(growth, 1.0), Basis.EXTRAPOLATED
+    def _at_node(self, line: _Line, i: int, shape: Coordinates, axis: int) -> float:
+        """Time where a line's axis has its i-th coordinate, the others as asked for."""
+        below = line.below[i]
+        if not isinstance(below, _Line):
+            return float(below)
+        return self._outside(below, (*shape[:axis], line.xs[i], *shape[axis + 1 :]), axis + 1)
+
+    def _growth(self, shape: Coordinates, axis: int, last: int) -> float:
+        """By how much the floor grows from an axis' last coordinate to the shape's."""
+        floor = self._floor(*shape[:axis], last, *shape[axis + 1 :])
+        growth = self._floor(*shape) / floor if floor else shape[axis] / max(last, 1)
+        return max(growth, 1.0)
+
+
+def _between(line: _Line, shape: Coordinates, axis: int) -> float | None:
+    """Time at a shape between measured ones; None where it lies outside of them on some axis."""
+    x, xs, below = shape[axis], line.xs, line.below
+    i = bisect_left(xs, x)
+    if i == len(xs):
+        return None
+    axis += 1
+    is_last = axis == len(shape)
+    right = below[i] if is_last else _between(below[i], shape, axis)
+    x1 = xs[i]
+    if x1 == x or right is None:
+        return right
+    if i == 0:
+        return None
+    left = below[i - 1] if is_last else _between(below[i - 1], shape, axis)
+    if left is None:
+        return None
+    x0 = xs[i - 1]
+    return left + (right - left) * ((x - x0) / (x1 - x0))

@@ -13,7 +13,7 @@ from ...policies.core import specs
 from ...policies.core.estimator import Share, StepCost, StepShape
 from ...policies.core.gpu_spec import GpuSpec
 from ...policies.core.model_spec import ModelSpec
-from .analytic import AnalyticCostModel, StretchCost
+from .analytic import AnalyticCostModel
 from .attention_curve import AttentionCurve
 from .curve_grid import Basis, CurveGrid
 from .decode_line import DecodeLine
@@ -33,6 +33,17 @@ class _Part(NamedTuple):
     measured_ns: float
     extrapolated_ns: float
     data_sheet_ns: float
+
+
+class ProfiledStretch(NamedTuple):
+    """What each of a stretch of steps costs, in integer nanoseconds, and what that rests on; arrays [num_steps]."""
+
+    device_ns: NDArray[np.int64]
+    host_ns: NDArray[np.int64]
+    compute_ns: NDArray[np.int64]
+    memory_ns: NDArray[np.int64]
+    extrapolated: NDArray[np.bool_]
+    share: Share
 
 
 class ProfiledCostModel:
@@ -90,7 +101,9 @@ class ProfiledCostModel:
         share = Share(round(part.measured_ns), round(part.extrapolated_ns), round(part.data_sheet_ns))
         return StepCost(device_ns, *floor[1:4], part.extrapolated_ns > 0, share)
 
-    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> StretchCost:
+    def decode_stretch(
+        self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int
+    ) -> ProfiledStretch:
         """Costs of `num_steps` steps of the same decodes, whose contexts grow by one each step.
 
         Equal, to the nanosecond, to asking for each step alone.
@@ -106,7 +119,7 @@ class ProfiledCostModel:
         beyond = rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)
         data_sheet = np.full(num_steps, round(rest.data_sheet_ns), dtype=np.int64)
         share = Share(measured, np.rint(beyond).astype(np.int64), data_sheet)
-        return StretchCost(device, floor.host_ns, floor.compute_ns, floor.memory_ns, beyond > 0, share)
+        return ProfiledStretch(device, floor.host_ns, floor.compute_ns, floor.memory_ns, beyond > 0, share)
 
     def attention_us(self, q_tokens: int, kv_tokens: int, num_decodes: int, mean_context: float) -> tuple[float, Basis]:
         """Attention of one layer, equal contexts, and what it rests on."""

@@ -13,6 +13,9 @@ import numpy as np
 
 from ...policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from .analytic import StretchCost
+from .profiled import ProfiledStretch
+
+PricedStretch = StretchCost | ProfiledStretch
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Residual:
 class StretchPricer(StepTimeEstimator, Protocol):
     """A cost model that prices a stretch of decode-only steps at once."""
 
-    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> StretchCost:
+    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> PricedStretch:
         """Costs of `num_steps` steps of the same decodes, whose contexts grow by one each step."""
         ...
 
@@ -53,7 +56,7 @@ class ResidualCostModel:
         cost = self.kernels.step_cost(shape)
         return cost._replace(device_ns=max(cost.device_ns + self.residual.of(shape), cost.compute_ns, cost.memory_ns))
 
-    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> StretchCost:
+    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> PricedStretch:
         """Equal, to the nanosecond, to asking for each step alone."""
         cost = self.kernels.decode_stretch(num_decodes, context_tokens, max_context, num_steps)
         floor = np.maximum(cost.compute_ns, cost.memory_ns)

@@ -30,13 +30,15 @@ class Efficiencies:
     all_reduce_latency_s: float = 12e-6
     all_reduce_bytes_per_s: float = 300e9
     """Size of the tensor over the time; never above one direction of the GPU's link."""
+    host_link: float = 0.80
+    """Of one direction of the link to host memory: KV that is swapped."""
     host_step_s: float = 1e-3
     """Host work of any step: scheduling, preparing inputs, reading the tokens back."""
     host_request_s: float = 8e-6
     """Host work of each scheduled request on top."""
 
     def __post_init__(self) -> None:
-        for name in ("weights", "kv", "bf16", "fp8", "attention"):
+        for name in ("weights", "kv", "bf16", "fp8", "attention", "host_link"):
             if not 0 < getattr(self, name) <= 1:
                 raise ValueError(f"efficiency {name} is {getattr(self, name)}; it must be above 0, at most 1")
         for field in fields(self):

@@ -26,13 +26,13 @@ class TimeShares:
         for i, column in enumerate(share):
             self._sums[i] += int(column[:num_steps].sum())
 
-    def summary(self) -> dict[str, float] | None:
-        """Shares of the device time; None where no step was priced by measurements.
+    def summary(self) -> dict[str, float]:
+        """Shares of the device time; without measurements all of it is from the data sheet.
 
         A residual counts as interpolated: it was fitted to whole steps.
         """
         if not self._device_ns:
-            return None
+            return {"measured": 0.0, "interpolated": 0.0, "extrapolated": 0.0, "data_sheet": 1.0}
         measured, extrapolated, data_sheet = (ns / self._device_ns for ns in self._sums)
         interpolated = max(1 - measured - extrapolated - data_sheet, 0.0)
         return {

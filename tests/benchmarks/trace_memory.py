@@ -42,7 +42,13 @@ def _custom(index: int) -> Any:
     return {"prompt": f"{index} words " * 500, "output_tokens": 9}
 
 
+def _burstgpt(index: int) -> str:
+    return f"{index / 10:.1f},ChatGPT,{index % 3000 + 1},{index % 700 + 1},{index % 3700 + 2},Conversation log"
+
+
+HEADS = {"burstgpt": "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"}
 ROWS: dict[str, Callable[[int], Any]] = {
+    "burstgpt": _burstgpt,
     "custom": _custom,
     "hash_ids": _hash_ids,
     "sharegpt": _sharegpt,
@@ -52,10 +58,12 @@ ROWS: dict[str, Callable[[int], Any]] = {
 
 def write_rows(path: Path, form: str, num_bytes: int) -> None:
     """Rows of that format, about as many bytes."""
-    written = index = 0
+    index = 0
     with path.open("w", encoding="utf-8") as file:
+        written = file.write(HEADS.get(form, ""))
         while written < num_bytes:
-            written += file.write(json.dumps(ROWS[form](index)) + "\n")
+            row = ROWS[form](index)
+            written += file.write((row if isinstance(row, str) else json.dumps(row)) + "\n")
             index += 1
 
 

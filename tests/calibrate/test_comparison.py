@@ -52,8 +52,8 @@ def test_gaps_are_pooled_over_requests() -> None:
 
 
 def step(start_s: float, running: int, free: int) -> StepRecord:
-    start = round(start_s * 1e9)
-    return StepRecord(0, start, 1, StepKind.DECODE, 0, 1, 1, running, 2, free, 0, 0, 0, 0, 0, 0, 0, 0, 0, False)
+    fields = {**dict.fromkeys(StepRecord._fields, 0), "kind": StepKind.DECODE, "start_ns": round(start_s * 1e9)}
+    return StepRecord(**{**fields, "num_running": running, "num_waiting": 2, "free_blocks": free})
 
 
 def test_the_simulated_state_is_that_of_the_last_step_begun() -> None:

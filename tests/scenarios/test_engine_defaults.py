@@ -169,3 +169,15 @@ def test_sglang_is_put_together(tmp_path: Path) -> None:
     assert assembly.config.num_blocks == assembly.budget.num_blocks + 1
     assert assembly.policies["scheduling"] == {"name": "lpm"}
     assert assembly.policies["batching"]["max_prefill_tokens"] == 16384
+
+
+def test_contiguous_reservation_is_put_together(tmp_path: Path) -> None:
+    path = write_scenario(tmp_path)
+    key = "engine.kv_reservation=contiguous"
+    config = assemble(load_scenario(path, [key, "policies.batching.name=static"])).config
+    assert (config.kv_reservation, config.enable_prefix_caching) == ("contiguous", False)
+    says = (
+        r"batching\.name: 'prefill_first' counts pages of a radix tree, which engine\.kv_reservation 'contiguous' has"
+    )
+    with pytest.raises(ScenarioError, match=says):
+        assemble(load_scenario(path, [key, "policies.batching.name=prefill_first"]))

@@ -155,6 +155,22 @@ def test_warm_up_leaves_early_requests_out_and_changes_nothing_else(tmp_path: Pa
     )
 
 
+def test_fragmentation_is_that_of_the_steps(tmp_path: Path) -> None:
+    keys = ["engine.kv_reservation=contiguous", "workload.max_tokens={fixed: 800}", "engine.async_scheduling=false"]
+    result = run_busy(tmp_path, *keys)
+    steps, summary = result.steps, result.summary
+    loss, usable = summary["fragmentation"], summary["usable_blocks"]
+    unfilled = ((usable - steps.free_blocks) * 16 - steps.kv_tokens) / (usable * 16)
+    assert 0.3 < loss["internal"]["mean"] < loss["internal"]["max"] <= unfilled.max()
+    assert 0 < loss["external"]["mean"] < loss["external"]["max"] <= (steps.free_blocks / usable).max()
+    under_load = steps.start_s - steps.host_s < summary["windowed"]["end_s"]
+    refused = steps[under_load & (steps.refused_blocks > 0)]
+    assert loss["num_refused_admissions"] == len(refused) > 100
+    assert 0 < loss["scattered_share"] == (refused.refused_blocks <= refused.free_blocks).mean()
+    assert summary["departures"]["kv_reservation"] == {"name": "contiguous"}
+    assert summary["num_preemptions"] == summary["cached_tokens"] == 0
+
+
 def test_front_end_times_are_part_of_ttft_and_of_nothing_inside(tmp_path: Path) -> None:
     front = "frontend={network_s: 0.02, tokenize_s: 0.005, detokenize_s: 0.003}"
     plain, behind = run_busy(tmp_path / "plain"), run_busy(tmp_path / "behind", front)

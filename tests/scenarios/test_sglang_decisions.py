@@ -1,8 +1,8 @@
-"""The core decides as SGLang's real scheduler does, for tokens and for spans of content."""
+"""The core decides as SGLang's real scheduler does, and, where no log exists, as the plain one does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -11,14 +11,21 @@ from llmsim.policies.core.request import Prompt
 from llmsim.scenarios.log_comparison import first_difference
 from llmsim.scenarios.sglang_decisions import SglangDecisions
 from llmsim.tests.support.golden import golden_case, golden_names
+from llmsim.tests.support.plain_sglang import PlainSglangRun
+from llmsim.tests.support.plain_sglang_scheduler import OutOfMemory
+from llmsim.tests.support.sglang_cases import random_case
 from llmsim.tests.support.token_spans import UNIQUE_FROM, span_of_token
 
+SEEDS_A_TEST = 50
 
-def checked(decisions: SglangDecisions) -> Iterator[dict[str, Any]]:
-    """The log of a run whose core is checked for integrity at every step."""
-    for line in decisions.log():
-        decisions.core.check_integrity()
+
+def checked(decisions: SglangDecisions, every: int = 1) -> Iterator[dict[str, Any]]:
+    """The log of a run whose core is checked for integrity now and then."""
+    for number, line in enumerate(decisions.log()):
+        if number % every == 0:
+            decisions.core.check_integrity()
         yield line
+    decisions.core.check_integrity()
     assert decisions.core.num_free_blocks == decisions.core.config.num_blocks - 1
 
 
@@ -53,6 +60,44 @@ def without_own_outputs() -> list[str]:
 def test_spans_decide_as_their_tokens(name: str) -> None:
     case = golden_case("sglang", name)
     assert first_difference(case["log"], list(checked(SpanDecisions(case)))) is None
+
+
+def in_batch_order(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines with the order of their batches, which a comparison of dicts does not see."""
+    return [line | {"order": list(line["batch"])} for line in lines]
+
+
+def difference(case: dict[str, Any], decisions: SglangDecisions) -> str | None:
+    """Where the core parts from the plain scheduler; both may run out of memory at a chunk that goes on."""
+    want, got = PlainSglangRun(case).lines(), in_batch_order(until(ValueError, checked(decisions, 50)))
+    return first_difference(in_batch_order(until(OutOfMemory, want)), got)
+
+
+def until(error: type[Exception], lines: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The lines up to an error, which is told as a last line."""
+    try:
+        yield from lines
+    except error:
+        yield {"step": None, "batch": {}, "out of memory": True}
+
+
+@pytest.mark.parametrize("first", range(0, 300, SEEDS_A_TEST))
+def test_the_core_decides_as_the_plain_scheduler(first: int) -> None:
+    for seed in range(first, first + SEEDS_A_TEST):
+        case = random_case(seed)
+        assert (found := difference(case, SglangDecisions(case))) is None, f"seed {seed}: {found}"
+
+
+@pytest.mark.parametrize("first", range(10_000, 10_100, SEEDS_A_TEST))
+def test_spans_decide_as_the_plain_scheduler_with_their_tokens(first: int) -> None:
+    num_continuing = 0
+    for seed in range(first, first + SEEDS_A_TEST):
+        case = random_case(seed)
+        for request in case["requests"]:
+            request.pop("output_token_ids", None)
+        assert (found := difference(case, SpanDecisions(case))) is None, f"seed {seed}: {found}"
+        num_continuing += any(t >= UNIQUE_FROM for r in case["requests"] for t in r["prompt_token_ids"])
+    assert num_continuing > 0, "no prompt continued an output"
 
 
 def test_a_case_that_can_never_go_on_is_said_to_be_stuck() -> None:

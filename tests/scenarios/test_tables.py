@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from llmsim.scenarios.tables import memory_table, print_summary, summary_tables, warnings_of
+from llmsim.sim.fragmentation import KVLayout
 from llmsim.sim.latencies import Slo
 from llmsim.sim.metrics import Summary, summarize
 from llmsim.sim.recorder import Recorder
@@ -50,6 +51,29 @@ def test_engine_figures_are_those_of_the_summary() -> None:
     assert f"{summary['running']['mean']:.1f} / {summary['running']['max']}" in text
     assert cells(text, "goodput, requests/s")[0] == f"{summary['goodput_rps']:.2f}"
     assert "no SLO" in text_of(summary_tables(busy_summary()))
+
+
+def test_fragmentation_is_told_where_it_has_a_meaning() -> None:
+    contiguous = KVLayout(16, shares_blocks=False, is_contiguous=True)
+    summary = busy_summary(kv_layout=contiguous)
+    text = text_of(summary_tables(summary))
+    loss = summary["fragmentation"]
+    assert f"internal frag., mean / max {loss['internal']['mean']:.1%} / {loss['internal']['max']:.1%}" in squeezed(
+        text
+    )
+    assert f"external frag., mean / max {loss['external']['mean']:.1%} / {loss['external']['max']:.1%}" in squeezed(
+        text
+    )
+    assert cells(text, "refused admissions")[0] == str(loss["num_refused_admissions"])
+    assert cells(text, "of which for holes")[0] == "-"
+    paged = text_of(summary_tables(busy_summary(kv_layout=KVLayout(16, shares_blocks=False))))
+    assert "internal frag." in paged
+    assert "external frag." not in paged
+    assert "frag." not in text_of(summary_tables(busy_summary()))
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def test_large_figures_still_fit() -> None:

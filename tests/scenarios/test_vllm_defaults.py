@@ -50,6 +50,8 @@ def test_defaults_are_those_of_vllm() -> None:
         watermark=0.0,
         long_prefill_token_threshold=0,
         scheduling_policy="fcfs",
+        kv_reservation="paged",
+        swap_space_gib=None,
     )
 
 
@@ -57,6 +59,11 @@ def test_what_is_given_is_kept_even_where_it_is_zero_or_false() -> None:
     engine = on_h100(enable_prefix_caching=False, async_scheduling=False, watermark=0, preset="vllm@0.33")
     assert not engine.enable_prefix_caching
     assert not engine.async_scheduling
+
+
+def test_contiguous_reservation_turns_prefix_caching_off() -> None:
+    assert not on_h100(kv_reservation="contiguous").enable_prefix_caching
+    assert on_h100(kv_reservation="paged").enable_prefix_caching
 
 
 def test_default_number_of_requests_gives_way_to_a_smaller_step() -> None:
@@ -87,9 +94,19 @@ def test_default_step_holds_a_whole_prompt_without_chunked_prefill() -> None:
             "engine.max_num_batched_tokens: 8192 is out of range: "
             "without chunked prefill at least max_model_len, 131072",
         ),
+        (
+            {"kv_reservation": "contiguous", "enable_prefix_caching": True},
+            "engine.kv_reservation: 'contiguous' cannot share blocks, "
+            "which engine.enable_prefix_caching: true asks for",
+        ),
+        (
+            {"kv_reservation": "contiguous", "scheduler_reserve_full_isl": False},
+            "engine.kv_reservation: 'contiguous' reserves all of a request, "
+            "which engine.scheduler_reserve_full_isl: false forbids",
+        ),
     ],
 )
-def test_what_vllm_refuses_is_an_error(keys: dict[str, object], says: str) -> None:
+def test_what_cannot_run_is_an_error(keys: dict[str, object], says: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         on_h100(**keys)
     assert str(caught.value) == says

@@ -20,8 +20,8 @@ REQUEST_COLUMNS = (
 )
 STEP_COLUMNS = (
     "step, start_s, duration_s, kind, num_prefill_tokens, num_decodes, context_tokens, num_running, "
-    "num_waiting, free_blocks, cached_blocks, num_evicted, num_preempted, num_finished, num_drafts, "
-    "num_accepted, compute_s, memory_s, host_s, extrapolated"
+    "num_waiting, free_blocks, cached_blocks, kv_tokens, refused_blocks, num_evicted, num_preempted, "
+    "num_finished, num_drafts, num_accepted, compute_s, memory_s, host_s, extrapolated"
 )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from llmsim.policies.core.records import StepRecord
 from llmsim.sim.columns import StepColumns
+from llmsim.sim.fragmentation import FragmentationFold, KVLayout
 from llmsim.sim.overload import QueueFold
 from llmsim.sim.step_fold import StepFold
 from llmsim.sim.window import Window
@@ -31,7 +32,7 @@ def steps_of(rows: list[Row]) -> list[StepRecord]:
 
 
 def fold(records: list[StepRecord], window: Window, chunk: int = 1000) -> StepFold:
-    result = StepFold(window, 10, QueueFold(window))
+    result = StepFold(window, 10, QueueFold(window), FragmentationFold(window, 10, KVLayout()))
     for i in range(0, len(records), chunk):
         result.add(StepColumns.of_records(records[i : i + chunk]))
     result.close()

@@ -51,15 +51,16 @@ class PlainRadix:
         self.root = PlainNode([], None)
         self.time = 0
 
-    def nodes(self, below: PlainNode | None = None) -> Iterator[PlainNode]:
-        for child in (below or self.root).children:
-            yield child
-            yield from self.nodes(child)
+    def nodes(self) -> Iterator[PlainNode]:
+        stack = self.root.children[::-1]
+        while stack:
+            yield (node := stack.pop())
+            stack += reversed(node.children)
 
     def sizes(self) -> tuple[int, int, int]:
         """Nodes, tokens, and tokens under a lock."""
-        nodes = list(self.nodes())
-        return len(nodes), sum(n.num_tokens for n in nodes), sum(n.num_tokens for n in nodes if n.locks)
+        sizes = [(len(node.tokens), node.locks) for node in self.nodes()]
+        return len(sizes), sum([size for size, _ in sizes]), sum([size for size, locks in sizes if locks])
 
     def peek(self, tokens: list[int]) -> int:
         """The longest beginning, in whole pages, that is the beginning of some path."""

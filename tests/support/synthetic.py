@@ -44,6 +44,8 @@ def step(index: int, start_ns: int, duration_ns: int, **changes: Any) -> StepRec
         num_waiting=0,
         free_blocks=999,
         cached_blocks=0,
+        kv_tokens=16,
+        refused_blocks=0,
         num_evicted=0,
         num_preempted=0,
         num_finished=0,

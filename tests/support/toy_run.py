@@ -10,6 +10,7 @@ from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from llmsim.policies.core.records import EventRecord, RequestRecord, StepRecord
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
+from llmsim.sim.cost_model.host_link import HostLink
 from llmsim.sim.driver import Frontend, SimDriver
 from llmsim.sim.executor import SimExecutor
 
@@ -89,12 +90,13 @@ def run_toys(
     cost_model: StepTimeEstimator | None = None,
     pace: int = 1,
     patience: tuple[int, ...] = (),
+    host_link: HostLink | None = None,
 ) -> tuple[Rows, int]:
     """The rows of a run of the seed's traffic and its end; nothing is left behind in the core."""
     warmup, rows = random.choice((0, 0, 4000)), Rows()
     driver = SimDriver(
         core,
-        SimExecutor(cost_model or ToyCost()),
+        SimExecutor(cost_model or ToyCost(), host_link),
         ToyTraffic(seed, pace, patience),
         rows,
         frontend=Frontend(ingress_ns=random.choice((0, 7)), egress_ns=3),

@@ -19,7 +19,7 @@ def test_the_catalog_holds_the_promised_names_in_order():
         *("qwen2.5-7b", "qwen3-0.6b", "qwen3-14b", "qwen3-32b", "qwen3-8b", "tiny"),
     ]
     assert specs.gpu_names() == [
-        *("a100-40g", "a100-80g", "b200", "h100-pcie", "h100-sxm", "h200-sxm"),
+        *("a100-40g", "a100-80g", "b200", "gh200-96g", "h100-pcie", "h100-sxm", "h200-sxm"),
         *("l4", "l40s", "mi300x", "rtx-4090", "rtx-pro-6000"),
     ]
 
@@ -41,6 +41,7 @@ def test_a_data_sheet_is_read_in_si_units():
         bf16_flop_per_s=989.5e12,
         fp8_flop_per_s=1979e12,
         interconnect_bytes_per_s=900e9,
+        host_link_bytes_per_s=128e9,
     )
 
 
@@ -66,6 +67,7 @@ def test_a_gpus_figures_are_of_the_right_order(name):
     assert 100e12 < gpu.bf16_flop_per_s < 3e15
     assert gpu.fp8_flop_per_s is None or gpu.fp8_flop_per_s / gpu.bf16_flop_per_s == pytest.approx(2, rel=0.02)
     assert 64e9 <= gpu.interconnect_bytes_per_s <= 1.8e12
+    assert 64e9 <= gpu.host_link_bytes_per_s <= 900e9
 
 
 @pytest.mark.parametrize("name", specs.gpu_names())

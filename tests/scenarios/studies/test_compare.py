@@ -112,3 +112,20 @@ def test_what_is_no_result_is_one_line(tmp_path: Path, capsys: Capture) -> None:
     done = llmsim(capsys, "compare", a, a)
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "is not what a run writes: KeyError('workload')" in done.err
+
+
+def test_closed_loops_are_paired_by_request_and_say_what_they_are(tmp_path: Path, capsys: Capture) -> None:
+    """Requests are sent when others end, so at other times in A and in B; they are the same requests all the same."""
+    loop = ("workload.rate=inf", "workload.concurrency=8")
+    a, b = ran(tmp_path, capsys, "a", *loop), ran(tmp_path, capsys, "b", *loop, "engine.max_num_seqs=4")
+    done = llmsim(capsys, "compare", a, b, "--json")
+    answer = done.json()
+    assert answer["num_pairs"] == 400
+    assert answer["a"]["closed_loop"]
+    assert answer["a"]["overloaded"] is None
+    one, other = times(a), times(b)
+    difference = (other.first_token_s - other.sent_s) - (one.first_token_s - one.sent_s)
+    assert answer["ttft_s"]["difference"]["mean"] == pytest.approx(difference.mean())
+    assert "latencies say nothing about traffic that does not wait" in " ".join(done.err.split())
+    refused = llmsim(capsys, "compare", a, ran(tmp_path, capsys, "c"))
+    assert (refused.code, len(refused.err.splitlines())) == (2, 1)

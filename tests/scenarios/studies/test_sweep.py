@@ -114,13 +114,13 @@ def test_a_changed_scenario_is_refused_in_its_folder(tmp_path: Path) -> None:
 
 
 def _claim(folder: Path, stated: dict[str, Any]) -> None:
-    sweep_module.SweepFolder(folder).claim(stated, CHUNKS.keys(), llmsim.__version__)
+    sweep_module.SweepFolder(folder).claim(stated, CHUNKS.keys(), llmsim.__version__, {})
 
 
 def test_another_version_and_other_folders_are_refused(tmp_path: Path) -> None:
     swept(tmp_path / "s", seeds=1)
     with pytest.raises(ScenarioError, match=r"holds a sweep by llmsim 0\.1\.0, this is 9\.9"):
-        sweep_module.SweepFolder(tmp_path / "s").claim(RAW, [], "9.9")
+        sweep_module.SweepFolder(tmp_path / "s").claim(RAW, [], "9.9", {})
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
@@ -156,6 +156,33 @@ def test_a_trace_with_other_rows_is_computed_again(tmp_path: Path) -> None:
         assert study.num_known == 0
         counts += study.run(1)["num_requests.finished"].tolist()
     assert counts == [1, 2]
+
+
+@pytest.mark.parametrize("in_a_mixture", [False, True])
+def test_a_file_of_lengths_with_other_numbers_is_computed_again(tmp_path: Path, in_a_mixture: bool) -> None:
+    lengths = tmp_path / "lengths"
+    workload: dict[str, Any] = {"type": "independent", "output_tokens": {"empirical": {"path": str(lengths)}}}
+    if in_a_mixture:
+        workload = {"type": "mixture", "parts": [{"tenant": "a", "workload": workload}]}
+    raw = {**RAW, "workload": {**workload, "requests": 5, "rate": 10}}
+    tokens = []
+    for text, num_known in (("5\n", 0), ("7\n", 0), ("7\n", 1), ("5\n", 1)):
+        lengths.write_text(text)
+        study = Sweep(raw, None, {}, num_seeds=1, folder=tmp_path / "s", warn=print)
+        assert study.num_known == num_known
+        frame = study.run(1)
+        tokens.append(round(frame["output_tokens_per_s"][0] * frame["duration_s"][0]))
+    assert tokens == [25, 35, 35, 25]
+
+
+def test_a_missing_file_of_lengths_is_said_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_module, "measure", never)
+    raw = {**RAW, "workload": {"type": "independent", "output_tokens": {"empirical": {"path": "none"}}}}
+    with pytest.raises(ScenarioError, match="none"):
+        Sweep(raw, None, {}, num_seeds=1, folder=tmp_path / "s", warn=print)
+    assert not (tmp_path / "s").exists()
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,145 @@
+"""Steps priced by a measured profile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmsim.policies.core import specs
+from llmsim.policies.core.estimator import StepCost, StepShape
+from llmsim.sim.cost_model.profile_header import Host, Residuals, UnequalContexts
+from llmsim.sim.cost_model.profiled import ProfiledCostModel
+from llmsim.sim.cost_model.timings import ProfileError
+from llmsim.tests.support.profiles import TINY, TOKEN_KERNELS, fitted, us
+
+PROFILE = fitted()
+COST_MODEL = ProfiledCostModel(PROFILE, TINY)
+SKEW = UnequalContexts(applied=True, decode_alpha=0.3, mixed_alpha=0.1)
+SKEWED = ProfiledCostModel(replace(PROFILE, header=PROFILE.header.model_copy(update={"unequal_contexts": SKEW})), TINY)
+
+
+@st.composite
+def shapes(draw):
+    """Steps of any mixture."""
+    chunks = draw(st.lists(st.tuples(st.integers(1, 1500), st.integers(0, 3000)), max_size=3))
+    decodes, mean = draw(st.integers(0, 100)), draw(st.integers(1, 12_000))
+    longest = mean * 2 if decodes > 1 else mean
+    return StepShape(chunks, decodes, decodes * mean, longest if decodes else 0, decodes + len(chunks), 0)
+
+
+def layers_us(*parts: tuple[str, int]) -> float:
+    """So many launches of each kernel in a layer, `TINY.num_layers` of them."""
+    return TINY.num_layers * sum(us(kernel, (size,)) for kernel, size in parts)
+
+
+def test_a_step_at_measured_shapes_is_the_sum_of_its_measured_kernels():
+    in_layers = [kernel for kernel in TOKEN_KERNELS if kernel not in ("embedding", "final_norm")]
+    expected = layers_us(*((kernel, 64) for kernel in [*in_layers, "norm"]))
+    expected += sum(us(kernel, (64,)) for kernel in ("embedding", "final_norm", "lm_head", "sampler"))
+    expected += TINY.num_layers * us("attention", (0, 0, 64, 1024, 1024))
+    cost = COST_MODEL.step_cost(StepShape((), 64, 64 * 1024, 1024, 64, 0))
+    assert cost.device_ns == round(expected * 1e3)
+    assert (cost.share.measured_ns, cost.share.extrapolated_ns, cost.share.data_sheet_ns) == (cost.device_ns, 0, 0)
+    assert not cost.extrapolated
+
+
+@given(shapes())
+def test_no_step_beats_the_floor(shape):
+    cost = COST_MODEL.step_cost(shape)
+    assert cost.device_ns >= max(cost.compute_ns, cost.memory_ns)
+    assert all(type(value) is int for value in cost[:4])
+    assert COST_MODEL.step_cost(shape) == cost
+
+
+def test_a_profile_that_is_too_fast_is_held_to_the_floor():
+    hasty = replace(PROFILE, timings=[timing._replace(time_us=1e-6) for timing in PROFILE.timings])
+    cost = ProfiledCostModel(hasty, TINY).step_cost(StepShape((), 64, 64 * 1024, 1024, 64, 0))
+    assert cost.device_ns == max(cost.compute_ns, cost.memory_ns) > 0
+
+
+@pytest.mark.parametrize("cost_model", [COST_MODEL, SKEWED], ids=["equal contexts", "corrected"])
+@given(st.integers(1, 100), st.integers(1, 20_000), st.integers(0, 60))
+def test_a_stretch_equals_its_steps_one_by_one(cost_model, num_decodes, mean_context, num_steps):
+    context, longest = num_decodes * mean_context, 2 * mean_context
+    *columns, share = cost_model.decode_stretch(num_decodes, context, longest, num_steps)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    shares = list(zip(*(column.tolist() for column in share), strict=True))
+    for i, row in enumerate(rows):
+        stepped = cost_model.step_cost(
+            StepShape((), num_decodes, context + i * num_decodes, longest + i, num_decodes, 0)
+        )
+        assert StepCost(*row) == (*stepped[:5], None)
+        assert shares[i] == stepped.share
+
+
+def test_steps_are_padded_to_the_next_cuda_graph():
+    padded = ProfiledCostModel(PROFILE, TINY, graph_sizes=(1, 2, 4, 8, 16, 64))
+    few, many = StepShape((), 17, 17 * 100, 100, 17, 0), StepShape((), 65, 65 * 100, 100, 65, 0)
+    assert padded.step_cost(few).device_ns > COST_MODEL.step_cost(few).device_ns
+    assert padded.step_cost(many).device_ns == COST_MODEL.step_cost(many).device_ns
+    assert COST_MODEL.kernel_us("qkv", 64)[0] == us("qkv", (64,))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        ("decode_s", StepShape((), 8, 800, 100, 8, 0)),
+        ("prefill_s", StepShape([(64, 0)], 0, 0, 0, 1, 0)),
+        ("mixed_s", StepShape([(64, 0)], 8, 800, 100, 9, 0)),
+    ],
+)
+def test_a_residual_is_added_to_steps_of_its_kind(kind, shape):
+    slower = ProfiledCostModel(fitted(residual=Residuals(**{kind: 0.002})), TINY)
+    others = {"decode_s", "prefill_s", "mixed_s"} - {kind}
+    same = ProfiledCostModel(fitted(residual=Residuals(**dict.fromkeys(others, 0.002))), TINY)
+    assert slower.step_cost(shape).device_ns == COST_MODEL.step_cost(shape).device_ns + 2_000_000
+    assert same.step_cost(shape).device_ns == COST_MODEL.step_cost(shape).device_ns
+
+
+def test_the_host_is_the_profiles():
+    cost_model = ProfiledCostModel(fitted(host=Host(step_s=0.003, request_s=1e-5)), TINY)
+    assert cost_model.step_cost(StepShape((), 8, 800, 100, 8, 0)).host_ns == 3_080_000
+    assert cost_model.step_cost(StepShape()).host_ns == 3_000_000
+    assert cost_model.step_cost(StepShape()).device_ns == 0
+
+
+def test_leaving_the_grid_is_told():
+    assert not COST_MODEL.step_cost(StepShape((), 64, 64 * 8192, 8192, 64, 0)).extrapolated
+    beyond = COST_MODEL.step_cost(StepShape((), 64, 64 * 9000, 9000, 64, 0))
+    assert beyond.extrapolated
+    assert 0 < beyond.share.extrapolated_ns < beyond.device_ns
+
+
+def test_what_was_not_measured_is_taken_from_the_data_sheet():
+    bare = replace(PROFILE, timings=[timing for timing in PROFILE.timings if timing.kernel != "norm"])
+    shape = StepShape((), 64, 64 * 1024, 1024, 64, 0)
+    cost = ProfiledCostModel(bare, TINY).step_cost(shape)
+    assert 0 < cost.share.data_sheet_ns < cost.device_ns < COST_MODEL.step_cost(shape).device_ns
+
+
+def test_unequal_contexts_cost_more_where_the_correction_is_applied():
+    made = fitted()
+    shape = StepShape((), 16, 16 * 128, 1024, 16, 0)
+    header = made.header.model_copy(update={"unequal_contexts": UnequalContexts(applied=True, decode_alpha=0.5)})
+    corrected = ProfiledCostModel(replace(made, header=header), TINY).step_cost(shape)
+    mean, most = (us("attention", (0, 0, 16, context, context)) for context in (128, 1024))
+    added_ns = TINY.num_layers * 0.5 * (most - mean) * 1e3
+    assert corrected.device_ns == pytest.approx(COST_MODEL.step_cost(shape).device_ns + added_ns, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("model", "tensor_parallel", "kv_bytes", "reason"),
+    [
+        (specs.model("llama-3.1-8b"), 1, 2, "its hidden_size is"),
+        (replace(TINY, dtype="fp8"), 1, 2, "its dtype is bf16, that of tiny fp8"),
+        (TINY, 2, 2, "was measured with tensor_parallel 1, not 2"),
+        (TINY, 1, 1, "was measured with a KV cache of 2 bytes a number"),
+        (replace(TINY, sliding_window=512, num_sliding_layers=1), 1, 2, "holds no times of sliding windows"),
+    ],
+)
+def test_a_profile_of_other_kernels_is_refused(model, tensor_parallel, kv_bytes, reason):
+    with pytest.raises(ProfileError, match=reason):
+        ProfiledCostModel(PROFILE, model, tensor_parallel, kv_dtype_bytes=kv_bytes)
