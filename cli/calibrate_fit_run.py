@@ -12,7 +12,7 @@ from ..calibrate.runs.measured_run import MeasuredRun
 from ..scenarios.assembly import Assembly, assemble
 from ..scenarios.studies import fit_run as study
 from ..scenarios.studies.measured_scenario import scenario_of
-from ..scenarios.studies.run_parts import DEFAULT_WARMUP, Part, Warmup
+from ..scenarios.studies.run_parts import Part, Warmup
 from ..scenarios.studies.validate import assumptions, values_text
 from ..scenarios.studies.validation_table import errors_table
 from .calibrate_validate import Profile, RunScenario, WarmupOption
@@ -39,7 +39,7 @@ def fit_run(
         list[Path] | None,
         typer.Option("--test", help="A run to try the fit on; may be given again.", show_default=False),
     ] = None,
-    warmup: WarmupOption = DEFAULT_WARMUP,
+    warmup: WarmupOption = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write the fitted hardware here, as YAML.", show_default=False),

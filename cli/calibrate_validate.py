@@ -12,7 +12,7 @@ from ..scenarios.assembly import assemble
 from ..scenarios.studies import validate as study
 from ..scenarios.studies.bounds import Bound, exceeded
 from ..scenarios.studies.measured_scenario import scenario_of
-from ..scenarios.studies.run_parts import DEFAULT_WARMUP, Part, Warmup, parsed_seconds
+from ..scenarios.studies.run_parts import Part, Warmup, parsed_seconds
 from ..scenarios.studies.validation_picture import draw_validation
 from ..scenarios.studies.validation_table import validation_tables
 from .options import AsJson, Overrides
@@ -27,7 +27,12 @@ RunScenario = Annotated[
         "--scenario", help="A YAML that says what the run does not; its workload is not used.", show_default=False
     ),
 ]
-WarmupOption = Annotated[str, typer.Option("--warmup", help="Scored apart: the first 7 requests, or 1.5s.")]
+WarmupOption = Annotated[
+    str | None,
+    typer.Option(
+        "--warmup", help="Scored apart: the first 7 requests, or 1.5s; 1s where left out.", show_default=False
+    ),
+]
 
 
 def validate(
@@ -35,7 +40,7 @@ def validate(
     profile: Profile = None,
     scenario: RunScenario = None,
     overrides: Overrides = None,
-    warmup: WarmupOption = DEFAULT_WARMUP,
+    warmup: WarmupOption = None,
     fit_residual: Annotated[
         str | None,
         typer.Option(help="Fit a residual a type of step on first:150, last:150, odd or even, score the others."),

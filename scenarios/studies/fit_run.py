@@ -92,6 +92,7 @@ def fit_run(
 
     On a test run of another GPU only what the host takes is carried over. Raises CannotTell.
     """
+    _check_one_gpu(trials)
     masks = [_after(run, warmup) & (part.of(run) if part else True) for run, _ in trials]
     fitted = [(run, assembly, mask) for (run, assembly), mask in zip(trials, masks, strict=True)]
     found = fit_hardware(fitted, names, (), warn)
@@ -105,6 +106,14 @@ def fit_run(
     assembly = fitted_assembly(trials[0][1], found.values)
     hardware = assembly.scenario.hardware.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     return RunFit(hardware, found, seen, unseen)
+
+
+def _check_one_gpu(trials: Sequence[tuple[MeasuredRun, Assembly]]) -> None:
+    first, gpu = trials[0][0], trials[0][1].gpu.name
+    for run, assembly in trials:
+        if assembly.gpu.name != gpu:
+            says = f"is of {assembly.gpu.name}, {first.source} of {gpu}: a fit is of one GPU; --test tries it on others"
+            raise ScenarioError(run.source, None, says)
 
 
 def _test(

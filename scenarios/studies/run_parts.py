@@ -11,7 +11,7 @@ from ...calibrate.comparison import Mask
 from ...calibrate.runs.measured_run import MeasuredRun
 from ..errors import ScenarioError
 
-DEFAULT_WARMUP = "1s"
+USUAL_S = 1.0
 """The first two steps of the RTX 4090's recorded run took 0.39 and 0.17 s longer than later ones of their size: what an
 engine does for the first time, compiling and capturing among it, is over within its first second."""
 LONGEST_STEP_S = 600.0
@@ -24,10 +24,14 @@ class Warmup(NamedTuple):
 
     num_requests: int | None
     first_s: float
+    is_usual: bool = False
+    """Nobody asked for it: there is none where it would leave less than half of the requests."""
 
     @classmethod
-    def parsed(cls, text: str) -> Warmup:
-        """`7` requests or `1.5s`; raises ScenarioError."""
+    def parsed(cls, text: str | None) -> Warmup:
+        """`7` requests or `1.5s`, the first second where left out; raises ScenarioError."""
+        if text is None:
+            return cls(None, USUAL_S, is_usual=True)
         found = _WARMUP.fullmatch(text)
         if found is None:
             raise ScenarioError(f"--warmup {text}", None, "write a number of requests, as 7, or of seconds, as 1.5s")
@@ -40,6 +44,8 @@ class Warmup(NamedTuple):
             until = self.first_s
         else:
             until = float(arrivals[self.num_requests]) if self.num_requests < len(arrivals) else float("inf")
+        if self.is_usual and np.mean(arrivals >= until) < 0.5:
+            return 0.0
         if not (arrivals >= until).any():
             raise ScenarioError("--warmup", None, f"leaves none of the {len(arrivals)} requests")
         return until

@@ -137,9 +137,10 @@ def assumptions(run: MeasuredRun, assembly: Assembly) -> list[str]:
         said.append(f"the state of the real engine's prefix cache at the run's start is unknown: {state} is assumed")
         if not run.shares_content:
             said.append("the run does not say what its prompts have in common: they are taken to share nothing")
-    if "num_gpu_blocks_override" not in run.setup.engine and "max_total_tokens" not in run.setup.engine:
+    engine = assembly.scenario.engine
+    if all(getattr(engine, key, None) is None for key in ("num_gpu_blocks_override", "max_total_tokens")):
         says = f"the run does not say how many KV blocks there were: {assembly.config.num_blocks:,} are assumed"
-        said.append(f"{says}, from the scenario or its data sheet")
+        said.append(f"{says}, as the data sheet's memory holds")
     return said
 
 

@@ -45,6 +45,13 @@ def test_on_another_gpu_only_what_the_host_takes_is_carried_over() -> None:
     assert fitted.unseen[0].errors == fitted.unseen[0].before
 
 
+def test_runs_of_two_gpus_are_not_fitted_together() -> None:
+    run = traffic(10)
+    trials = [(run, small_assembly()), (run, small_assembly(gpu="a100-80g"))]
+    with pytest.raises(ScenarioError, match="small: is of a100-80g, small of h100-sxm: a fit is of one GPU"):
+        fit_run(trials, [], ("residual",), None, NO_WARMUP, print)
+
+
 def test_what_a_run_cannot_tell_is_refused_with_the_reason() -> None:
     run = measured_on(small_assembly(), traffic(60))
     with pytest.raises(CannotTell, match=r"cannot tell (residual and kernel_gap_s|kernel_gap_s and residual)"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from llmsim.calibrate.comparison import STATISTICS
 from llmsim.calibrate.runs.measured_run import MeasuredRequest, MeasuredRun
 from llmsim.scenarios.errors import ScenarioError
+from llmsim.scenarios.schema_vllm import VllmEngine
 from llmsim.scenarios.studies.bounds import Bound, exceeded
 from llmsim.scenarios.studies.measured_replay import replay
 from llmsim.scenarios.studies.run_parts import Part, Warmup
@@ -76,8 +78,10 @@ def test_what_is_taken_for_granted_is_told() -> None:
     assert "prefix cache at the run's start is unknown" in told
     assert "share nothing" in told
     assert "KV blocks" not in told
-    unknown = MeasuredRun(Path("run"), (MeasuredRequest("a", 10, 8, 0.0),))
-    assert "400 are assumed" in " ".join(assumptions(unknown, assembly))
+    unpinned = assembly.scenario.model_copy(update={"engine": VllmEngine()})
+    assert "KV blocks there were: 400 are assumed" in " ".join(
+        assumptions(traffic(), replace(assembly, scenario=unpinned))
+    )
 
 
 def test_a_picture_is_drawn_without_a_series_too(tmp_path: Path) -> None:
@@ -93,6 +97,8 @@ def test_the_warmup_is_a_number_of_requests_or_of_seconds() -> None:
     arrivals = run.times("arrival_s")
     assert Warmup.parsed("3").seconds(run) == arrivals[3]
     assert Warmup.parsed("0.01s").seconds(run) == 0.01
+    assert Warmup.parsed(None).seconds(traffic(400)) == 1.0
+    assert Warmup.parsed(None).seconds(run) == 0.0, "it would leave none of them"
     for text in ("-1", "1m", "", "s"):
         with pytest.raises(ScenarioError, match="--warmup"):
             Warmup.parsed(text)
