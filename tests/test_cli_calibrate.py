@@ -101,12 +101,12 @@ def spoiled(folder: Path, old: str, new: str) -> Path:
     ("old", "new", "says"),
     [
         ("kernel,", "", "timings.csv.gz: column kernel is missing"),
-        ("embedding,1,,,,,,5.", "embedding,1,,,,,,-5.", "row 2: time_us is -5.0"),
-        ("embedding,1,,,,,,5.", "embedding,1,,,,,,0.0", "row 2: embedding takes 6.1"),
-        ("embedding,1,,,,,,5.", "embedding,1,,,,,,5555.", "row 2: embedding takes 5555"),
+        ("embedding,1,,,,,,,5.", "embedding,1,,,,,,,-5.", "row 2: time_us is -5.0"),
+        ("embedding,1,,,,,,,5.", "embedding,1,,,,,,,0.0", "row 2: embedding takes 6.1"),
+        ("embedding,1,,,,,,,5.", "embedding,1,,,,,,,5555.", "row 2: embedding takes 5555"),
         ("embedding,2,", "embedding,2.5,", "row 3: tokens is '2.5'; it must be a whole number"),
         ("embedding,2,", "embeding,2,", "row 3: kernel 'embeding' is unknown; choose embedding, norm"),
-        ("embedding,2,,", "embedding,2,7,", "row 3: embedding has no q_tokens; leave the cell empty"),
+        ("embedding,2,,", "embedding,2,7,", "row 3: embedding has no experts; leave the cell empty"),
     ],
 )
 def test_a_table_with_a_fault_is_told_in_one_line_and_nothing_is_written(tmp_path, capsys, old, new, says):

@@ -1,10 +1,10 @@
 """LLMServingSim's profile bundles: a folder with `meta.yaml` and one folder a tensor-parallel degree.
 
 Each has `attention.csv` (prefill_chunk, kv_prefill, n_decode, kv_decode, time_us), `dense.csv` (layer, tokens,
-time_us), `per_sequence.csv` (layer, sequences, time_us) and, for some, `skew.csv` (unequal contexts: regime, n, pc,
-kp, kv_mean, kv_big, t_skew_us); any may be gzipped. The times of `skew.csv` are sums over the measurement iterations:
-its equal contexts (t_mean_us) take just as many times what `attention.csv` says. Source: `profiler/perf` in
-casys-kaist/LLMServingSim.
+time_us), `per_sequence.csv` (layer, sequences, time_us), for some `moe.csv` (tokens, activated_experts, time_us) and
+`skew.csv` (unequal contexts: n, pc, kp, kv_mean, kv_big, t_skew_us); any may be gzipped. The times of `skew.csv` are
+sums over the measurement iterations: its equal contexts (t_mean_us) take just as many times what `attention.csv` says.
+Source: `profiler/perf` in casys-kaist/LLMServingSim.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ LAYERS = {
     "sampler": "sampler",
 }
 ATTENTION_COLUMNS = ("prefill_chunk", "kv_prefill", "n_decode", "kv_decode")
+MOE_COLUMNS = ("tokens", "activated_experts")
 SKEW_COLUMNS = ("pc", "kp", "n", "kv_mean", "kv_big")
 
 
@@ -61,7 +62,7 @@ def read(request: ImportRequest) -> Profile:
         software=f"vLLM {meta.get('vllm_version')}, CUDA {meta.get('cuda_version')}, {_mode(meta)}",
         measured_at=meta.get("profiled_at"),
         source=f"LLMServingSim profile bundle {request.path.resolve().name}/{folder.name}",
-        contained=("kv_write",),
+        contained=("kv_write", "router") if model.num_experts else ("kv_write",),
     )
     timings = [timing._replace(repeats=repeats) for timing in _timings(folder, repeats or 1)]
     return Profile(header, timings, request.path)
@@ -74,6 +75,10 @@ def _timings(folder: Path, num_iterations: int) -> Iterator[Timing]:
     for name, column in (("dense", "tokens"), ("per_sequence", "sequences")):
         for where, row in csv_rows(_file(folder, name), ("layer", column, "time_us")):
             yield Timing(_kernel(row, where), (size_of(row, column, where),), time_of(row, "time_us", where), where)
+    if _has(folder, "moe"):
+        for where, row in csv_rows(_file(folder, "moe"), (*MOE_COLUMNS, "time_us")):
+            shape = tuple(size_of(row, column, where) for column in MOE_COLUMNS)
+            yield Timing("moe", shape, time_of(row, "time_us", where), where)
     if _has(folder, "skew"):
         for where, row in csv_rows(_file(folder, "skew"), (*SKEW_COLUMNS, "t_skew_us")):
             shape = tuple(size_of(row, column, where) for column in SKEW_COLUMNS)
@@ -119,9 +124,10 @@ def _check_shapes(meta: Mapping[str, Any], model: ModelSpec, file: Path) -> None
     wanted = {
         "num_attention_heads": model.heads_per_gpu(gpus),
         "num_key_value_heads": model.kv_heads_per_gpu(gpus),
-        "intermediate_size": model.intermediate_size // gpus,
         "vocab_size": model.vocab_size // gpus,
     }
+    if not model.num_experts:  # else it tells of an MLP that no layer has
+        wanted["intermediate_size"] = model.intermediate_size // gpus
     for key, value in wanted.items():
         if key in sizes and sizes[key] != value:
             raise ProfileError(f"{file}: {key} is {sizes[key]}, that of {model.name} over {gpus} GPUs {value}")

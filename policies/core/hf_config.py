@@ -1,4 +1,4 @@
-"""Reads the `config.json` of a dense decoder-only model on Hugging Face.
+"""Reads the `config.json` of a decoder-only model on Hugging Face.
 
 What the file leaves out is what the architecture's class in `transformers` takes. What the cost model does not
 cover is refused, never approximated.
@@ -41,6 +41,8 @@ class Architecture:
     """None: hidden size over heads."""
     tied_embeddings: bool = False
     norms_per_layer: int = 2
+    experts: bool = False
+    """In every layer instead of an MLP."""
     slides: Literal["never", "all layers", "every other layer", "as layer_types says"] = "never"
     """Which layers have the file's `sliding_window`, where it has no `layer_types`."""
 
@@ -50,6 +52,7 @@ ARCHITECTURES = {
     "MistralForCausalLM": Architecture(slides="all layers"),
     "Qwen2ForCausalLM": Architecture(qkv_bias=True, slides="as layer_types says"),
     "Qwen3ForCausalLM": Architecture(qk_norm=True, head_dim=128, slides="as layer_types says"),
+    "Qwen3MoeForCausalLM": Architecture(qk_norm=True, head_dim=128, experts=True, slides="as layer_types says"),
     "Gemma2ForCausalLM": Architecture(
         head_dim=256, tied_embeddings=True, norms_per_layer=4, slides="every other layer"
     ),
@@ -60,6 +63,8 @@ def model_from_config(config: Mapping[str, object], name: str) -> ModelSpec:
     """The model that a parsed config.json describes. Raises ConfigError, which names the field at fault."""
     architecture = _architecture(config)
     _refuse_uncovered(config)
+    if architecture.experts:
+        _refuse_dense_layers(config)
     heads, hidden = _count(config, "num_attention_heads"), _count(config, "hidden_size")
     bias = _flag(config, "attention_bias", False)
     num_layers = _count(config, "num_hidden_layers")
@@ -69,7 +74,7 @@ def model_from_config(config: Mapping[str, object], name: str) -> ModelSpec:
             name=name,
             num_layers=num_layers,
             hidden_size=hidden,
-            intermediate_size=_count(config, "intermediate_size"),
+            intermediate_size=_count(config, "moe_intermediate_size" if architecture.experts else "intermediate_size"),
             num_heads=heads,
             num_kv_heads=_count(config, "num_key_value_heads"),
             head_dim=_head_dim(config, architecture, hidden, heads),
@@ -83,11 +88,14 @@ def model_from_config(config: Mapping[str, object], name: str) -> ModelSpec:
             norms_per_layer=architecture.norms_per_layer,
             sliding_window=_count(config, "sliding_window") if num_sliding_layers else None,
             num_sliding_layers=num_sliding_layers,
+            num_experts=_count(config, "num_experts") if architecture.experts else 0,
+            experts_per_token=_count(config, "num_experts_per_tok") if architecture.experts else 0,
         )
     except ConfigError:
         raise
     except ValueError as error:
-        raise ConfigError("num_key_value_heads", str(error)) from None
+        field = "num_experts_per_tok" if "experts a token" in str(error) else "num_key_value_heads"
+        raise ConfigError(field, str(error)) from None
 
 
 def _architecture(config: Mapping[str, object]) -> Architecture:
@@ -107,6 +115,15 @@ def _refuse_uncovered(config: Mapping[str, object]) -> None:
     if dtype is not None and dtype not in DTYPES:
         key = "torch_dtype" if "torch_dtype" in config else "dtype"
         raise ConfigError(key, f"{dtype!r} is unknown; choose {', '.join(DTYPES)}")
+
+
+def _refuse_dense_layers(config: Mapping[str, object]) -> None:
+    """Experts are covered where every layer has them."""
+    for field, everywhere in (("decoder_sparse_step", 1), ("mlp_only_layers", [])):
+        if config.get(field, everywhere) not in (None, everywhere):
+            raise ConfigError(
+                field, f"{config[field]!r:.60} is not covered by the cost model; every layer needs experts"
+            )
 
 
 def _weights(quantization: object) -> Dtype:

@@ -123,7 +123,9 @@ def concurrency_note(budget: MemoryBudget, wanted_concurrency: int, tokens_per_r
 def activation_bytes(model: ModelSpec, tensor_parallel: int, max_num_batched_tokens: int, max_num_seqs: int) -> int:
     """Peak activations on each GPU: the widest layer, or sampling (whose rows hold the whole vocabulary)."""
     attention = model.qkv_width(tensor_parallel) + model.heads_per_gpu(tensor_parallel) * model.head_dim
-    mlp = 3 * model.intermediate_size // tensor_parallel  # gate and up, and their product
+    mlp = (
+        3 * model.intermediate_size // tensor_parallel * max(model.experts_per_token, 1)
+    )  # gate and up, and their product
     layer = max_num_batched_tokens * (2 * model.hidden_size + max(attention, mlp)) * ACTIVATION_BYTES
     rows = min(max_num_seqs, max_num_batched_tokens)
     hidden = max_num_batched_tokens * model.hidden_size * ACTIVATION_BYTES

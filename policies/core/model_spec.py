@@ -1,4 +1,4 @@
-"""The shapes of a dense decoder-only transformer, and the bytes that follow from them."""
+"""The shapes of a decoder-only transformer, and the bytes that follow from them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def stored_bytes(num_weights: int, dtype: Dtype) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A Llama-shaped model: attention with grouped KV heads, gated MLP, RMSNorm."""
+    """A Llama-shaped model: attention with grouped KV heads, gated MLP (or experts that are such), RMSNorm."""
 
     name: str
     num_layers: int
     hidden_size: int
     intermediate_size: int
+    """Of the MLP; of each expert where there are experts."""
     num_heads: int
     num_kv_heads: int
     head_dim: int
@@ -50,6 +51,10 @@ class ModelSpec:
     sliding_window: int | None = None
     """Tokens that attention reaches in a sliding layer, the newest included."""
     num_sliding_layers: int = 0
+    num_experts: int = 0
+    """In each layer; 0: a dense MLP."""
+    experts_per_token: int = 0
+    """Experts that a router picks for each token."""
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPE_BITS:
@@ -70,6 +75,8 @@ class ModelSpec:
             raise ValueError(f"{self.name}: norms_per_layer must be at least 1, num_sliding_layers at most num_layers")
         if (self.sliding_window or 0) < 1 and self.num_sliding_layers:
             raise ValueError(f"{self.name}: sliding_window is {self.sliding_window}; sliding layers need at least 1")
+        if not 0 <= self.experts_per_token <= self.num_experts or (self.num_experts and not self.experts_per_token):
+            raise ValueError(f"{self.name}: {self.experts_per_token} experts a token cannot be of {self.num_experts}")
         if self.num_heads % self.num_kv_heads:
             raise ValueError(f"{self.name}: {self.num_heads} heads cannot share {self.num_kv_heads} KV heads evenly")
 
@@ -90,6 +97,11 @@ class ModelSpec:
         Sliding layers count in full: what falls out of their window is kept until the request ends.
         """
         return 2 * self.num_layers * self.kv_heads_per_gpu(tensor_parallel) * self.head_dim * kv_dtype_bytes
+
+    def active_experts(self, num_tokens: int) -> float:
+        """Distinct experts that a layer's tokens need, on average: as if the router picked evenly and at random."""
+        left_out = 1 - self.experts_per_token / self.num_experts
+        return self.num_experts * (1 - left_out**num_tokens)
 
     def heads_per_gpu(self, tensor_parallel: int) -> int:
         """Query heads on each GPU."""
@@ -122,12 +134,14 @@ class ModelSpec:
 
     def _layer_linear(self, tensor_parallel: int) -> int:
         attention = self.qkv_width(tensor_parallel) + self.heads_per_gpu(tensor_parallel) * self.head_dim
-        return self.hidden_size * (attention + 3 * self.intermediate_size // tensor_parallel)
+        mlp = 3 * self.intermediate_size // tensor_parallel * max(self.num_experts, 1)
+        return self.hidden_size * (attention + mlp)
 
     def _layer_other(self, tensor_parallel: int) -> int:
         bias = self.qkv_width(tensor_parallel) if self.attention_bias else 0
         bias += self.hidden_size if self.output_bias else 0
-        return self.norms_per_layer * self.hidden_size + bias + (2 * self.head_dim if self.qk_norm else 0)
+        router = self.hidden_size * self.num_experts
+        return self.norms_per_layer * self.hidden_size + router + bias + (2 * self.head_dim if self.qk_norm else 0)
 
     def _outer(self, tensor_parallel: int) -> int:
         tables = 1 if self.tied_embeddings else 2

@@ -29,6 +29,8 @@ class KernelFloors:
         """The least time of a shape: its bytes at full bandwidth or its FLOPs at full peak, whichever is longer."""
         if name == "attention":
             return self.attention_us(*shape[:4])
+        if name == "moe" and self.transformer.model.num_experts:
+            return self._launch_us(self.transformer.moe_kernel(*shape))
         kernel = self.kernel(name, shape[0])
         if name == "all_reduce":
             link = self.roofline.gpu.interconnect_bytes_per_s

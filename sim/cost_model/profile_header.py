@@ -17,7 +17,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 COMPARED = (
     *("hidden_size", "intermediate_size", "num_heads", "num_kv_heads", "head_dim", "vocab_size"),
-    *("qk_norm", "dtype"),
+    *("qk_norm", "dtype", "num_experts", "experts_per_token"),
 )
 """Fields of a model that decide how long its kernels take."""
 
@@ -40,6 +40,8 @@ class ModelShapes(Section):
     vocab_size: Positive
     qk_norm: bool = False
     dtype: Dtype = "bf16"
+    num_experts: Count = 0
+    experts_per_token: Count = 0
 
     @classmethod
     def of(cls, model: ModelSpec) -> ModelShapes:

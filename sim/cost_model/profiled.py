@@ -177,9 +177,21 @@ class ProfiledCostModel:
 
     def _curve(self, name: str) -> CurveGrid:
         floor = partial(self._floor_us, name)
+        if name == "moe":
+            points = self._expert_points()
+            return CurveGrid(points, floor, derived=points)
         return CurveGrid(self.profile.points(name), floor, self.profile.derived(name))
 
+    def _expert_points(self) -> dict[tuple[int, ...], float]:
+        """Experts by tokens alone, at the number of experts that so many tokens need on average."""
+        model = self.floors.transformer.model
+        grid = CurveGrid(self.profile.points("moe"), lambda *shape: self.floors.floor_us("moe", shape))
+        tokens = {shape[0] for shape in self.profile.points("moe")}
+        return {(size,): grid.at((size, model.active_experts(size)))[0] for size in tokens}
+
     def _floor_us(self, name: str, size: int) -> float:
+        if name == "moe":
+            return self.floors.floor_us(name, (size, round(self.floors.transformer.model.active_experts(size))))
         return self.floors.floor_us(name, (size,))
 
 

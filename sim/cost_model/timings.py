@@ -14,17 +14,21 @@ import pyarrow.parquet as pq
 
 Shape = tuple[int, ...]
 
-BY_TOKENS = ("embedding", "norm", "qkv", "qk_norm", "rope", "kv_write", "o", "gate_up", "act", "down", "final_norm")
+BY_TOKENS = (
+    *("embedding", "norm", "qkv", "qk_norm", "rope", "kv_write", "o", "gate_up", "act", "down", "router"),
+    "final_norm",
+)
 BY_ROWS = ("lm_head", "sampler")
 ATTENTION_SHAPE = ("q_tokens", "kv_tokens", "num_decodes", "mean_context", "max_context")
 SHAPES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((*BY_TOKENS, "all_reduce", *BY_ROWS), ("tokens",)),
+    "moe": ("tokens", "experts"),
     "attention": ATTENTION_SHAPE,
 }
 """The shape columns of each kernel, in order. lm_head and sampler count rows in `tokens`."""
-SHAPE_COLUMNS = ("tokens", *ATTENTION_SHAPE)
-REQUIRED_COLUMNS = ("kernel", *SHAPE_COLUMNS, "time_us")
-COLUMNS = (*REQUIRED_COLUMNS, "repeats", "spread_us")
+SHAPE_COLUMNS = ("tokens", "experts", *ATTENTION_SHAPE)
+REQUIRED_COLUMNS = ("kernel", "tokens", *ATTENTION_SHAPE, "time_us")
+COLUMNS = ("kernel", *SHAPE_COLUMNS, "time_us", "repeats", "spread_us")
 FILES = ("timings.csv.gz", "timings.csv", "timings.parquet")
 
 
@@ -120,8 +124,10 @@ def _timing(row: Mapping[str, Any], where: str) -> Timing:
     kernel = str(row["kernel"])
     if kernel not in SHAPES:
         raise ProfileError(f"{where}: kernel '{kernel}' is unknown; choose {', '.join(SHAPES)}")
-    if odd := [name for name in SHAPE_COLUMNS if name not in SHAPES[kernel] and row[name] not in ("", None)]:
+    if odd := [name for name in SHAPE_COLUMNS if name not in SHAPES[kernel] and row.get(name) not in ("", None)]:
         raise ProfileError(f"{where}: {kernel} has no {odd[0]}; leave the cell empty")
+    if missing := [name for name in SHAPES[kernel] if name not in row]:
+        raise ProfileError(f"{where}: {kernel} needs the column {missing[0]}")
     shape = tuple(size_of(row, name, where) for name in SHAPES[kernel])
     repeats = None if row.get("repeats") in ("", None) else size_of(row, "repeats", where)
     spread = None if row.get("spread_us") in ("", None) else _number(row["spread_us"])

@@ -1,4 +1,4 @@
-"""The kernels of a step of a dense transformer, as functions of its tokens, rows and contexts.
+"""The kernels of a step of a transformer, as functions of its tokens, rows and contexts.
 
 Sizes are those of one GPU under tensor parallelism. The weights of a linear layer are read once a step,
 activations once by each kernel that uses them; what stays in a cache between two kernels is not modelled.
@@ -139,13 +139,39 @@ class Transformer:
         sizes = [
             ("qkv", model.hidden_size, model.qkv_width(gpus)),
             ("o", attention, model.hidden_size),
-            ("gate_up", model.hidden_size, 2 * intermediate),
-            ("down", intermediate, model.hidden_size),
         ]
-        return [
+        if not model.num_experts:
+            sizes += [("gate_up", model.hidden_size, 2 * intermediate), ("down", intermediate, model.hidden_size)]
+        kernels = [
             self._linear(name, model.num_layers, num_tokens, width_in, width_out, model.dtype)
             for name, width_in, width_out in sizes
         ]
+        return kernels + (self._experts(num_tokens) if model.num_experts else [])
+
+    def _experts(self, num_tokens: int) -> list[Kernel]:
+        layers, model = self.model.num_layers, self.model
+        return [
+            self._linear("router", layers, num_tokens, model.hidden_size, model.num_experts, "bf16"),
+            self.moe_kernel(num_tokens, model.active_experts(num_tokens)),
+        ]
+
+    def moe_kernel(self, num_tokens: int, active_experts: float) -> Kernel:
+        """A layer's experts: the weights of those that are active, once; every token through those picked for it.
+
+        Gate and up, their product, and down in one, as fused kernels do; the product stays in memory between.
+        """
+        model = self.model
+        intermediate, rows = model.intermediate_size // self.tensor_parallel, num_tokens * model.experts_per_token
+        weights = 3 * model.hidden_size * intermediate
+        activations = rows * (2 * model.hidden_size + 6 * intermediate) * ACTIVATION_BYTES
+        return Kernel(
+            "moe",
+            "linear",
+            model.num_layers,
+            flops=2 * rows * weights,
+            num_bytes=stored_bytes(round(active_experts * weights), model.dtype) + activations,
+            dtype=model.dtype,
+        )
 
     def _small_kernels(self, num_tokens: int) -> list[Kernel]:
         """Norms read and write the residual too, rope and QK norm rewrite Q and K, act halves its width."""
@@ -155,7 +181,6 @@ class Transformer:
         kernels = [
             self._elementwise("norm", model.norms_per_layer * layers, num_tokens * 4 * model.hidden_size),
             self._elementwise("rope", layers, num_tokens * 2 * query_key),
-            self._elementwise("act", layers, num_tokens * 3 * model.intermediate_size // gpus),
             Kernel(
                 "kv_write",
                 "kv_write",
@@ -163,6 +188,8 @@ class Transformer:
                 num_bytes=num_tokens * 2 * kv_width * (ACTIVATION_BYTES + self.kv_dtype_bytes),
             ),
         ]
+        if not model.num_experts:
+            kernels.append(self._elementwise("act", layers, num_tokens * 3 * model.intermediate_size // gpus))
         if model.qk_norm:
             kernels.append(self._elementwise("qk_norm", layers, num_tokens * 2 * query_key))
         if gpus > 1:

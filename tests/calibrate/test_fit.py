@@ -11,6 +11,7 @@ from llmsim.calibrate.importers import import_timings
 from llmsim.calibrate.importers.request import ImportRequest
 from llmsim.calibrate.unequal import fit_unequal
 from llmsim.policies.core import specs
+from llmsim.policies.core.estimator import StepShape
 from llmsim.sim.cost_model.attention_curve import AttentionCurve
 from llmsim.sim.cost_model.curve_grid import Basis
 from llmsim.sim.cost_model.profile import Profile
@@ -18,7 +19,7 @@ from llmsim.sim.cost_model.profiled import ProfiledCostModel
 from llmsim.tests.support.profiles import FLOORS, fitted, table, timings
 from llmsim.tests.support.shared import shared
 
-BUNDLES = ("RTX4090-llama3.1-8b", "RTXPRO6000-llama3.1-8b", "RTXPRO6000-qwen3-32b")
+BUNDLES = ("RTX4090-llama3.1-8b", "RTXPRO6000-llama3.1-8b", "RTXPRO6000-qwen3-30b-a3b", "RTXPRO6000-qwen3-32b")
 
 
 @pytest.fixture(scope="module", params=BUNDLES)
@@ -43,7 +44,9 @@ def test_measured_points_are_exact(bundle):
     header = profile.header
     cost_model = ProfiledCostModel(profile, specs.model(header.model.name), header.tensor_parallel)
     for timing in measured.timings:
-        if timing.kernel != "attention":
+        if timing.kernel == "moe":
+            assert profile.points("moe")[timing.shape] == timing.time_us
+        elif timing.kernel != "attention":
             assert cost_model.kernel_us(timing.kernel, timing.shape[0]) == (timing.time_us, Basis.MEASURED)
         elif timing.shape[4] <= timing.shape[3]:
             q, kv, n, mean, _ = timing.shape
@@ -78,3 +81,15 @@ def test_the_correction_for_unequal_contexts_is_found(alpha):
     assert found.decode_alpha == pytest.approx(alpha, abs=1e-4)
     assert not found.applied
     assert errors[1] == pytest.approx(0, abs=1e-3)
+
+
+def test_experts_cost_what_so_many_tokens_need_of_them():
+    profile = fit(import_timings(ImportRequest(str(shared("profiles", "RTXPRO6000-qwen3-30b-a3b")))))
+    cost_model = ProfiledCostModel(profile, specs.model("qwen3-30b-a3b"))
+    points = profile.points("moe")
+    assert cost_model.kernel_us("moe", 1) == (points[1, 8], Basis.INTERPOLATED)
+    assert points[2, 8] < cost_model.kernel_us("moe", 2)[0] < points[2, 16]  # 15.5 of them
+    assert cost_model.kernel_us("moe", 2048)[0] == pytest.approx(points[2048, 128], rel=1e-3)
+    step = cost_model.step_cost(StepShape((), 8, 8000, 1000, 8, 0))
+    assert step.device_ns > 48 * 1e3 * points[8, 32]
+    assert not step.extrapolated

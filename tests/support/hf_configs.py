@@ -59,4 +59,18 @@ PUBLISHED = {
         tie_word_embeddings=True,
         use_sliding_window=False,
     ),
+    "qwen3-30b-a3b": _config(
+        "Qwen3MoeForCausalLM",
+        (48, 2048, 6144, 32, 4, 151936, 40960),
+        attention_bias=False,
+        decoder_sparse_step=1,
+        head_dim=128,
+        mlp_only_layers=[],
+        moe_intermediate_size=768,
+        num_experts=128,
+        num_experts_per_tok=8,
+        sliding_window=None,
+        tie_word_embeddings=False,
+        use_sliding_window=False,
+    ),
 }

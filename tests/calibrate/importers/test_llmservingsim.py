@@ -79,7 +79,7 @@ def test_the_header_tells_device_software_and_source(tmp_path):
         ("dense", "layer,tokens,time_us\nqkv_proj,8,nan\n", "row 2: time_us is nan; a time must be above zero"),
         ("dense", "layer,tokens,time_us\nqkv_proj,x,1\n", "row 2: tokens is 'x'; it must be a whole number"),
         ("dense", "layer,tokens,time_us\nqkv_proj,8\n", "row 2: has another number of cells than the header"),
-        ("dense", "layer,tokens,time_us\nmoe,8,1\n", "row 2: layer 'moe' is unknown; choose embedding, layernorm"),
+        ("dense", "layer,tokens,time_us\nmamba,8,1\n", "row 2: layer 'mamba' is unknown; choose embedding, layernorm"),
         ("attention", "a,b\n1,2\n", "column prefill_chunk, kv_prefill, n_decode, kv_decode, time_us is missing"),
     ],
 )

@@ -46,9 +46,7 @@ def test_a_missing_or_malformed_size_is_named(field, value, said):
     assert len(str(caught.value)) < 150
 
 
-@pytest.mark.parametrize(
-    "name", ["MixtralForCausalLM", "DeepseekV3ForCausalLM", "MambaForCausalLM", "BertModel", "Qwen3MoeForCausalLM"]
-)
+@pytest.mark.parametrize("name", ["MixtralForCausalLM", "DeepseekV3ForCausalLM", "MambaForCausalLM", "BertModel"])
 def test_an_architecture_that_is_not_covered_is_refused_by_name(name):
     with pytest.raises(ConfigError, match=f"^architectures: '{name}' is not covered by the cost model; choose Llama"):
         model_from_config(changed(architectures=[name]), "x")
@@ -140,3 +138,20 @@ def test_a_window_whose_layers_are_not_said_is_refused(fields, said):
 )
 def test_a_quantized_checkpoint_has_its_own_weights(quantization, dtype):
     assert model_from_config(changed(quantization_config=quantization), "x").dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"decoder_sparse_step": 2},
+            "decoder_sparse_step: 2 is not covered by the cost model; every layer needs experts",
+        ),
+        ({"mlp_only_layers": [0]}, r"mlp_only_layers: \[0\] is not covered"),
+        ({"num_experts_per_tok": 200}, "num_experts_per_tok: x: 200 experts a token cannot be of 128"),
+        ({"moe_intermediate_size": None}, "moe_intermediate_size: is missing"),
+    ],
+)
+def test_experts_that_are_not_in_every_layer_or_cannot_be_are_named(fields, said):
+    with pytest.raises(ConfigError, match=f"^{said}"):
+        model_from_config({**PUBLISHED["qwen3-30b-a3b"], **fields}, "x")

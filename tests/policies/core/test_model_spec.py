@@ -18,6 +18,7 @@ PUBLISHED = {
     "qwen3-0.6b": 596_049_920,
     "qwen3-8b": 8_190_735_360,
     "qwen3-14b": 14_768_307_200,
+    "qwen3-30b-a3b": 30_532_122_624,
     "qwen3-32b": 32_762_123_264,
 }
 """Parameters that Hugging Face counts in the checkpoints; tied embeddings once."""
@@ -51,6 +52,19 @@ def test_more_gpus_than_kv_heads_copy_the_kv_projections():
     norms_bytes = (2 * LLAMA.num_layers + 1) * LLAMA.hidden_size * 2
     extra = 8 * one_kv_head + 15 * norms_bytes
     assert 16 * LLAMA.weight_bytes(16) == LLAMA.weight_bytes() + extra
+
+
+def test_few_tokens_need_experts_of_their_own_and_many_share_all():
+    moe = specs.model("qwen3-30b-a3b")
+    assert moe.active_experts(1) == pytest.approx(8)
+    assert moe.active_experts(2) == pytest.approx(15.5)
+    assert moe.active_experts(1000) == pytest.approx(128)
+
+
+@pytest.mark.parametrize(("experts", "per_token"), [(0, 2), (8, 0), (8, 9), (8, -1)])
+def test_experts_that_cannot_be_picked_are_refused(experts, per_token):
+    with pytest.raises(ValueError, match="experts a token cannot be of"):
+        dataclasses.replace(LLAMA, num_experts=experts, experts_per_token=per_token)
 
 
 def test_fp8_halves_the_linear_layers_and_nothing_else():

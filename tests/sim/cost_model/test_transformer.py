@@ -133,3 +133,18 @@ def test_every_other_layer_of_gemma_slides():
     assert (full.num_launches, sliding.num_launches) == (21, 21)
     assert (full.flops, sliding.flops) == (4 * 4096 * 80_000, 4 * 4096 * 40_960)
     assert kernels["norm"].num_launches == 4 * 42
+
+
+def test_experts_are_read_as_far_as_tokens_need_them_and_multiplied_by_those_picked():
+    model = specs.model("qwen3-30b-a3b")
+    moe = Transformer(model, tensor_parallel=1, kv_dtype_bytes=2)
+    one, many = (named(moe.token_kernels(tokens)) for tokens in (1, 4096))
+    expert = 3 * 2048 * 768
+    assert (one["moe"].flops, many["moe"].flops) == (2 * 8 * expert, 2 * 8 * expert * 4096)
+    assert one["moe"].num_bytes == pytest.approx(2 * 8 * expert, rel=0.01)
+    assert named(moe.token_kernels(2))["moe"].num_bytes == pytest.approx(2 * 15.5 * expert, rel=0.01)
+    assert not {"gate_up", "down", "act"} & set(one)
+    assert one["router"].flops == 2 * 2048 * 128
+    weights = model.num_parameters - (2 * 48 + 1 + 2 * 151936) * 2048 - 48 * 256
+    one_step, two_steps = (total(moe.token_kernels(tokens), "num_bytes") for tokens in (10_000, 20_000))
+    assert 2 * one_step - two_steps == pytest.approx(2 * weights, rel=1e-3)
