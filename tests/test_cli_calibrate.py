@@ -70,6 +70,7 @@ def test_shares_are_the_same_in_stretches_and_step_by_step(tmp_path, capsys, bat
             "hardware.profile: {folder}/profile: was measured with tensor_parallel 1, not 2",
         ),
         ("engine.kv_cache_dtype=fp8", "hardware.profile: {folder}/profile: was measured with a KV cache of 2 bytes"),
+        ("hardware.gpu=a100-80g", "hardware.gpu: 'a100-80g' is not the h100-sxm that {folder}/profile was measured on"),
         ("hardware.profile=nowhere", "hardware.profile: there is no file {folder}/nowhere"),
         (
             "hardware.profile=table",

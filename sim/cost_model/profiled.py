@@ -81,25 +81,24 @@ class ProfiledCostModel:
         self._residuals = tuple(s * 1e9 for s in (residual.decode_s, residual.prefill_s, residual.mixed_s))
         self._tokens: dict[int, _Part] = {}
         self._rows: dict[int, _Part] = {}
-        self._decodes: dict[int, tuple[_Part, DecodeLine]] = {}
+        self._decodes: dict[int, tuple[_Part, DecodeLine, Share]] = {}
 
     def step_cost(self, shape: StepShape) -> StepCost:
         """Cost of one step of this shape; an empty one costs no device time."""
         floor = self._analytic.step_cost(shape)
         chunks, num_decodes, context, longest, num_samples, num_drafts = shape
-        if not chunks and not num_decodes:
-            return floor
         if chunks or num_drafts or num_samples != num_decodes:
-            part = self._mixed(shape)
-        else:
-            rest, line = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
-            ns, basis = line.at(context)
-            if self._alphas[0]:
-                ns += self._alphas[0] * (line.at(num_decodes * longest)[0] - ns)
-            part = _added(rest, ns, basis)
-        device_ns = max(round(part.ns), floor.compute_ns, floor.memory_ns)
-        share = Share(round(part.measured_ns), round(part.extrapolated_ns), round(part.data_sheet_ns))
-        return StepCost(device_ns, *floor[1:4], part.extrapolated_ns > 0, share)
+            return _held_to(floor, self._mixed(shape))
+        if not num_decodes:
+            return floor
+        rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
+        ns, basis = line.at(context)
+        if self._alphas[0]:
+            ns += self._alphas[0] * (line.at(num_decodes * longest)[0] - ns)
+        if basis != Basis.INTERPOLATED:
+            return _held_to(floor, _added(rest, ns, basis))
+        device_ns = max(round(rest.ns + ns), floor.compute_ns, floor.memory_ns)
+        return StepCost(device_ns, *floor[1:4], rest.extrapolated_ns > 0, share)
 
     def decode_stretch(
         self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int
@@ -109,7 +108,7 @@ class ProfiledCostModel:
         Equal, to the nanosecond, to asking for each step alone.
         """
         floor = self._analytic.decode_stretch(num_decodes, context_tokens, max_context, num_steps)
-        rest, line = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
+        rest, line, _ = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         steps: NDArray[np.int64] = np.arange(num_steps, dtype=np.int64)
         ns, basis = line.along(context_tokens + num_decodes * steps)
         if self._alphas[0]:
@@ -144,14 +143,15 @@ class ProfiledCostModel:
             us += alpha * (self._attention.at(q_tokens, kv_tokens, queries, longest)[0] - us)
         return _added(rest, us * NS_PER_US * self._layers, basis)
 
-    def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine]:
+    def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine, Share]:
+        """All but attention, attention by context, and what the former rests on."""
         curve = self._attention.decode
         assert curve is not None, "the fit refuses a profile without decodes"
         rest = self._joined(num_decodes, num_decodes, self._residuals[0])
         scale = NS_PER_US * self._layers
         line = DecodeLine(curve, num_decodes, scale, lambda n, mean: self.floors.attention_us(0, 0, n, mean))
-        self._decodes[num_decodes] = rest, line
-        return rest, line
+        priced = self._decodes[num_decodes] = rest, line, _share(rest)
+        return priced
 
     def _joined(self, num_tokens: int, num_rows: int, residual_ns: float) -> _Part:
         """All but attention, the residual included."""
@@ -193,6 +193,16 @@ class ProfiledCostModel:
         if name == "moe":
             return self.floors.floor_us(name, (size, round(self.floors.transformer.model.active_experts(size))))
         return self.floors.floor_us(name, (size,))
+
+
+def _held_to(floor: StepCost, part: _Part) -> StepCost:
+    """The cost of a step that takes so long, or its floor."""
+    device_ns = max(round(part.ns), floor.compute_ns, floor.memory_ns)
+    return StepCost(device_ns, *floor[1:4], part.extrapolated_ns > 0, _share(part))
+
+
+def _share(part: _Part) -> Share:
+    return Share(round(part.measured_ns), round(part.extrapolated_ns), round(part.data_sheet_ns))
 
 
 def _added(part: _Part, ns: float, basis: Basis) -> _Part:
