@@ -13,7 +13,7 @@ from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.studies.fit_run import fit_run, of_engine, parameter_names, write_hardware
 from llmsim.scenarios.studies.measured_scenario import known_gpu, scenario_of
 from llmsim.scenarios.studies.run_parts import Part, Warmup
-from llmsim.tests.support.measured_runs import measured_on, small_assembly, traffic
+from llmsim.tests.support.measured_runs import NO_HOST, measured_on, small_assembly, traffic
 
 NO_WARMUP = Warmup(0, 0.0)
 
@@ -43,6 +43,19 @@ def test_on_another_gpu_only_what_the_host_takes_is_carried_over() -> None:
     fitted = fit_run([(run, small_assembly())], [(run, other)], ("decode_residual",), None, NO_WARMUP, told.append)
     assert "is of a100-80g, the fit of h100-sxm: carried over is what the host takes (nothing)" in told[-1]
     assert fitted.unseen[0].errors == fitted.unseen[0].before
+
+
+def test_what_was_fitted_at_two_rates_holds_at_a_third() -> None:
+    real = small_assembly(efficiencies={**NO_HOST, "weights": 0.6})
+    runs = [measured_on(real, traffic(40, rate, seed=seed)) for seed, rate in enumerate((50.0, 100.0, 200.0))]
+    assembly = small_assembly()
+    seen, unseen = [(run, assembly) for run in runs[:2]], [(runs[2], assembly)]
+    fitted = fit_run(seen, unseen, ("weights",), None, NO_WARMUP, print)
+    assert fitted.found.values["weights"] == pytest.approx(0.6, abs=0.01)
+    assert fitted.hardware["efficiencies"]["host_step_s"] == 0
+    mean = fitted.unseen[0].errors["tpot_s"]["mean"]["error"]
+    assert mean is not None
+    assert abs(mean) < 0.02
 
 
 def test_runs_of_two_gpus_are_not_fitted_together() -> None:
