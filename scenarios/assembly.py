@@ -63,10 +63,13 @@ class Assembly:
         """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
         return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
-    def cost_model(self) -> StretchPricer:
-        """The cost model of the scenario's model on its hardware: by the profile where there is one."""
+    def cost_model(self, kernels: StretchPricer | None = None) -> StretchPricer:
+        """The cost model of the scenario's model on its hardware: by the profile where there is one.
+
+        `kernels`, what `kernel_cost_model` gave, may be used again: it remembers what it has priced.
+        """
         residual = self.scenario.hardware.residual
-        kernels = self.kernel_cost_model()
+        kernels = kernels or self.kernel_cost_model()
         return kernels if residual is None else ResidualCostModel(kernels, residual.residual())
 
     def kernel_cost_model(self) -> StretchPricer:

@@ -54,8 +54,11 @@ def error_budget(
 ) -> Budget:
     """The budget of a replay over the requests that the mask picks; a few more simulations."""
 
+    kernels = assembly.kernel_cost_model()
+
     def means(assembly: Assembly, *, intended: bool = False) -> dict[str, float]:
-        times = replay(assembly, run, intended=intended, cold_start_s=cold_start_s).times()
+        cost_model = assembly.cost_model(kernels)
+        times = replay(assembly, run, cost_model=cost_model, intended=intended, cold_start_s=cold_start_s).times()
         return _means(times, measured, of)
 
     def with_residual(residual_s: float) -> Assembly:

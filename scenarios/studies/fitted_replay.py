@@ -10,10 +10,11 @@ import numpy as np
 
 from ...calibrate.comparison import Mask, measured_times
 from ...calibrate.deviations import deviations
-from ...calibrate.fit_parameters import hardware_keys, parameters
+from ...calibrate.fit_parameters import RESIDUALS, hardware_keys, parameters
 from ...calibrate.least_squares import CannotTell, Fitted, fit
 from ...calibrate.runs.measured_run import MeasuredRun
 from ...sim.columns import Floats
+from ...sim.cost_model.residual import StretchPricer
 from ...sim.cost_model.roofline import Efficiencies
 from ..assembly import Assembly
 from ..schema_calibration import EfficiencySettings, ResidualSettings
@@ -53,8 +54,11 @@ def fit_hardware(
     settings = trials[0][1].scenario.hardware.efficiencies
     given = Efficiencies() if settings is None else settings.efficiencies()
 
+    stay = set(names) <= set(RESIDUALS)  # then kernels are priced once for all tries
+    kernels = [assembly.kernel_cost_model() if stay else None for _, assembly, _ in trials]
+
     def apart(values: dict[str, float]) -> Floats:
-        return np.concatenate([_deviations(trial, values) for trial in trials])
+        return np.concatenate([_deviations(*pair, values) for pair in zip(trials, kernels, strict=True)])
 
     try:
         found = fit(parameters(names, given), apart)
@@ -68,9 +72,10 @@ def fit_hardware(
     return FittedHardware(found.values, found)
 
 
-def _deviations(trial: Trial, values: Mapping[str, float]) -> Floats:
+def _deviations(trial: Trial, kernels: StretchPricer | None, values: Mapping[str, float]) -> Floats:
     run, assembly, of = trial
-    simulated = replay(fitted_assembly(assembly, values), run).times()
+    fitted = fitted_assembly(assembly, values)
+    simulated = replay(fitted, run, cost_model=fitted.cost_model(kernels)).times()
     return deviations(measured_times(run), simulated, of)
 
 
