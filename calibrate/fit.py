@@ -45,6 +45,7 @@ def fit(table: Profile, seed: int = 0) -> Profile:
     if overall is None:
         raise ProfileError(f"{table.path}: no kernel has points enough to hold any out")
     holes = _filled(by_kernel["attention"])
+    kernels["attention"] = kernels["attention"].model_copy(update={"filled": len(holes)})
     correction, correction_error = _unequal(by_kernel["attention"], holes, floors)
     whole = Fit(
         seed=seed, held_out_share=SHARE, held_out=overall, kernels=kernels, unequal_contexts_error=correction_error

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..sim.cost_model.attention_curve import AttentionCurve
-from ..sim.cost_model.curve_grid import CurveGrid
+from ..sim.cost_model.curve_grid import Basis, CurveGrid
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.timings import Shape
 from .fit import floors_of
@@ -23,16 +23,20 @@ SAMPLES = 200
 
 
 def draw_profile(profile: Profile, output: Path) -> None:
-    """Write a PNG with four panels: linear layers, attention of decodes, of prefill, and of both together."""
+    """Write the figure as a PNG; the same profile gives the same bytes."""
+    profile_figure(profile).savefig(output, format="png", dpi=110, metadata={"Software": None})
+
+
+def profile_figure(profile: Profile) -> Figure:
+    """Four panels: linear layers, attention of decodes, of prefill, and of both together."""
     figure = Figure(figsize=(12, 8.5), layout="constrained")
     linear, decode, prefill, mixed = figure.subplots(2, 2).flat
     _draw_linear(profile, linear)
     _draw_attention(profile, decode, prefill, mixed)
     header = profile.header
-    figure.suptitle(
-        f"{header.name}: {header.model.name} on {header.gpu}; points measured, lines predicted, dashes floor"
-    )
-    figure.savefig(output, format="png", dpi=110, metadata={"Software": None})
+    legend = "points measured (hollow: derived), lines predicted, dashes floor"
+    figure.suptitle(f"{header.name}: {header.model.name} on {header.gpu}; {legend}")
+    return figure
 
 
 def _draw_linear(profile: Profile, axes: Axes) -> None:
@@ -44,8 +48,9 @@ def _draw_linear(profile: Profile, axes: Axes) -> None:
     for i, name in enumerate(name for name in KERNELS if profile.points(name)):
         points, floor = profile.points(name), partial(floor_us, name)
         curve = CurveGrid(points, floor)
-        measured = {shape[0]: time for shape, time in points.items()}
-        _draw_line(axes, name, i, measured, partial(_first, curve), floor)
+        known = {shape[0]: time for shape, time in points.items()}
+        derived = {shape[0] for shape in profile.derived(name)}
+        _draw_line(axes, name, i, known, derived, partial(_first, curve), floor)
     _finish(axes, "linear layers", "tokens (lm_head: rows)")
 
 
@@ -56,7 +61,7 @@ def _first(curve: CurveGrid, size: int) -> float:
 def _draw_attention(profile: Profile, decode: Axes, prefill: Axes, mixed: Axes) -> None:
     points = {shape[:4]: time for shape, time in profile.points("attention").items() if shape[4] <= shape[3]}
     floor = floors_of(profile.header).attention_us
-    curve = AttentionCurve(points, floor)
+    curve = AttentionCurve(points, floor, {shape[:4] for shape in profile.derived("attention")})
     for i, n in enumerate(_nearest({shape[2] for shape in points if not shape[0]}, BATCHES)):
         _draw_slice(decode, "1 decode" if n == 1 else f"{n} decodes", i, points, curve, floor, (0, 0, n), 3)
     for i, q in enumerate(_nearest({shape[0] for shape in points if not shape[2]} - {0}, CHUNKS)):
@@ -92,7 +97,8 @@ def _draw_slice(
         return q, kv, n, mean
 
     if line:
-        _draw_line(axes, label, i, line, lambda x: curve.at(*at(x))[0], lambda x: floor(*at(x)))
+        derived = {x for x in line if curve.at(*at(x))[1] != Basis.MEASURED}
+        _draw_line(axes, label, i, line, derived, lambda x: curve.at(*at(x))[0], lambda x: floor(*at(x)))
 
 
 def _draw_line(
@@ -100,14 +106,17 @@ def _draw_line(
     label: str,
     i: int,
     points: dict[int, float],
+    derived: set[int],
     curve: Callable[[int], float],
     floor: Callable[[int], float],
 ) -> None:
-    """Points, the curve from the first to twice the last, and its floor, in one colour."""
+    """Points (hollow: derived), the curve from the first to twice the last, and its floor, in one colour."""
     colour = f"C{i}"
     first, last = max(min(points), 1), 2 * max(points)
     xs = np.unique(np.geomspace(first, max(last, first + 1), SAMPLES).astype(int)).tolist()
-    axes.plot(list(points), list(points.values()), ".", color=colour, markersize=4)
+    for chosen, face in ((points.keys() - derived, colour), (derived, "none")):
+        shown = sorted(chosen)
+        axes.plot(shown, [points[x] for x in shown], "o", color=colour, markersize=3, markerfacecolor=face)
     axes.plot(xs, [curve(x) for x in xs], "-", color=colour, linewidth=1, label=label)
     axes.plot(xs, [floor(x) for x in xs], "--", color=colour, linewidth=0.8)
 

@@ -76,7 +76,7 @@ def test_shares_are_the_same_in_stretches_and_step_by_step(tmp_path, capsys, bat
             "hardware.profile=table",
             "hardware.profile: {folder}/table: is a table of timings, not a fitted profile; see",
         ),
-        ("hardware.profile=s.yaml", "hardware.profile: {folder}/profile.yaml: cannot be read"),
+        ("hardware.profile=s.yaml", "hardware.profile: {folder}/s.yaml: is not the folder of a profile, nor its"),
     ],
 )
 def test_a_profile_that_does_not_go_with_the_scenario_is_one_line(tmp_path, capsys, override, says):

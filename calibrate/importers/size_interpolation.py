@@ -26,17 +26,20 @@ def gemm_between(gemms: Mapping[tuple[int, int], Mapping[int, float]], n: int, k
     """Time by m of a GEMM of (n, k), and whether it was measured.
 
     Between sizes, time over the number of weights, n k, is linear in n and in k; beyond the largest it is constant.
-    Layers of one shape reach the same share of the roofline at a given m, whichever side of it they are on.
+    Layers of one shape reach the same share of the roofline at a given m, whichever side of it they are on. The largest
+    size of both may be missing: the other corners then stand for it.
     """
     if (n, k) in gemms:
         return {m: (us, True) for m, us in gemms[n, k].items()}
-    parts = [
-        (wn * wk, gemms[gn, gk], gn * gk)
+    corners = [
+        (wn * wk, gn, gk)
         for gn, wn in _weights(sorted({n for n, _ in gemms}), n)
         for gk, wk in _weights(sorted({k for _, k in gemms}), k)
     ]
+    parts = [(weight, gemms[gn, gk], gn * gk) for weight, gn, gk in corners if (gn, gk) in gemms]
+    whole = sum(weight for weight, _, _ in parts)
     common = set.intersection(*(set(times) for _, times, _ in parts))
-    return {m: (n * k * sum(weight * times[m] / size for weight, times, size in parts), False) for m in common}
+    return {m: (n * k * sum(weight * times[m] / size for weight, times, size in parts) / whole, False) for m in common}
 
 
 def _weights(xs: Sequence[int], x: int) -> list[tuple[int, float]]:

@@ -56,7 +56,9 @@ def read_profile(path: Path) -> Profile:
 
 def read_table(path: Path) -> Profile:
     """The same whether fitted or not."""
-    folder = path.parent if path.is_file() else path
+    folder = path.parent if path.name == HEADER else path
+    if not folder.is_dir():
+        raise ProfileError(f"{path}: is not the folder of a profile, nor its {HEADER}")
     header = read_header(folder / HEADER)
     return Profile(header, read_timings(folder), folder)
 

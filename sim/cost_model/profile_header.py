@@ -94,7 +94,9 @@ class KernelFit(Section):
 
     points: Positive
     derived: Count = 0
-    """Of the points, those that were not measured: holes filled by the fit, or made at import from other sizes."""
+    """Of the points, those that were not measured but made from other sizes' at import."""
+    filled: Count = 0
+    """Holes of the grid that the fit filled, beside the points."""
     grid: dict[str, tuple[int, int]]
     """Smallest and largest of each shape column; beyond them times are extrapolated."""
     held_out: Errors | None = None

@@ -70,4 +70,6 @@ def test_a_gemm_between_four_takes_their_time_a_weight():
         1: (pytest.approx(3.0 * 4000), False),
         8: (pytest.approx(4.0 * 4000), False),
     }
+    del gemms[64, 128]
+    assert gemm_between(gemms, 40, 100)[1] == (pytest.approx(3.0 * 4000), False)
     assert gemm_between(gemms, 256, 32)[1] == (pytest.approx(3.0 * 256 * 32), False)
