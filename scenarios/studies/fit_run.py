@@ -68,7 +68,7 @@ class RunFit:
 
 def parameter_names(text: str | None, assembly: Assembly) -> tuple[str, ...]:
     """The parameters to fit: those named, separated by commas, or the usual ones. Raises ScenarioError."""
-    has_profile = getattr(assembly.scenario.hardware, "profile", None) is not None
+    has_profile = assembly.scenario.hardware.profile is not None
     if text is None:
         return WITH_PROFILE if has_profile else DEFAULT_PARAMETERS
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))

@@ -17,6 +17,7 @@ from ...sim.columns import Floats
 from ...sim.cost_model.residual import StretchPricer
 from ...sim.cost_model.roofline import Efficiencies
 from ..assembly import Assembly
+from ..errors import ScenarioError
 from ..schema_calibration import EfficiencySettings, ResidualSettings
 from .measured_replay import replay
 
@@ -49,8 +50,11 @@ def fit_hardware(
     """Fit the parameters of these names to all trials at once, from what the first scenario says.
 
     Where the runs cannot tell them apart, `fewer` are fitted in their place and `warn` gets the reason; CannotTell
-    where there are none.
+    where there are none. ScenarioError where a trial has no requests.
     """
+    for run, _, of in trials:
+        if not of.any():
+            raise ScenarioError(run.source, None, "none of the requests to be fitted on comes after the warm-up")
     settings = trials[0][1].scenario.hardware.efficiencies
     given = Efficiencies() if settings is None else settings.efficiencies()
 

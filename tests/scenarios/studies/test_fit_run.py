@@ -73,6 +73,12 @@ def test_what_a_run_cannot_tell_is_refused_with_the_reason() -> None:
         fit_run([(run, small_assembly())], [], ("fp8",), None, NO_WARMUP, print)
 
 
+def test_a_part_that_lies_in_the_warmup_is_refused() -> None:
+    run = measured_on(small_assembly(), traffic(10))
+    with pytest.raises(ScenarioError, match="none of the requests to be fitted on comes after the warm-up"):
+        fit_run([(run, small_assembly())], [], ("residual",), Part("first:3"), Warmup(5, 0.0), print)
+
+
 def test_parameters_are_known_by_name() -> None:
     assert parameter_names(None, small_assembly()) == ("weights", "bf16")
     assert parameter_names("kv, residual,kv", small_assembly()) == ("kv", "residual")
