@@ -53,36 +53,34 @@ def error_budget(
     cold_start_s: Sequence[float] = (),
 ) -> Budget:
     """The budget of a replay over the requests that the mask picks; a few more simulations."""
-
     kernels = assembly.kernel_cost_model()
 
-    def means(assembly: Assembly, *, intended: bool = False) -> dict[str, float]:
-        cost_model = assembly.cost_model(kernels)
-        times = replay(assembly, run, cost_model=cost_model, intended=intended, cold_start_s=cold_start_s).times()
-        return _means(times, measured, of)
-
-    def with_residual(residual_s: float) -> Assembly:
-        return fitted_assembly(assembly, {"residual": residual_s})
+    def means_with(residual_s: float, *, intended: bool = False) -> Means:
+        fitted = fitted_assembly(assembly, {"residual": residual_s})
+        cost_model = fitted.cost_model(kernels)
+        records = replay(fitted, run, cost_model=cost_model, intended=intended, cold_start_s=cold_start_s)
+        return _means(records.times(), measured, of)
 
     theirs, replayed = _means(measured, measured, of), _means(simulated, measured, of)
-    intended = None
-    if all(request.intended_s is not None for request in run.requests):
-        intended = means(assembly, intended=True)
-    constant, righted = _step_time_put_right(theirs, replayed, lambda residual_s: means(with_residual(residual_s)))
-    parts = {}
-    for name in BUDGETED:
-        if name in theirs:
-            unit = theirs[name]
-            parts[name] = {
-                "replay": (replayed[name] - unit) / unit,
-                "arrival": None if intended is None else (intended[name] - replayed[name]) / unit,
-                "step_time": None if righted is None else (replayed[name] - righted[name]) / unit,
-                "left": None if righted is None else (righted[name] - unit) / unit,
-            }
+    knows_intended = all(request.intended_s is not None for request in run.requests)
+    intended = means_with(0.0, intended=True) if knows_intended else None
+    constant, righted = _step_time_put_right(theirs, replayed, means_with)
+    parts = {name: _parts(name, theirs[name], replayed, intended, righted) for name in theirs if theirs[name] > 0}
     return Budget(parts, constant)
 
 
-def _means(times: RunTimes, measured: RunTimes, of: Mask) -> dict[str, float]:
+def _parts(
+    name: str, unit: float, replayed: Means, intended: Means | None, righted: Means | None
+) -> dict[str, float | None]:
+    return {
+        "replay": (replayed[name] - unit) / unit,
+        "arrival": None if intended is None else (intended[name] - replayed[name]) / unit,
+        "step_time": None if righted is None else (replayed[name] - righted[name]) / unit,
+        "left": None if righted is None else (righted[name] - unit) / unit,
+    }
+
+
+def _means(times: RunTimes, measured: RunTimes, of: Mask) -> Means:
     """Mean latencies, each over the requests of which it was measured."""
     theirs, ours = measured.latencies(), times.latencies()
     masks = {name: of & np.isfinite(theirs[name]) for name in BUDGETED}
@@ -93,7 +91,7 @@ def _step_time_put_right(
     theirs: Means, replayed: Means, means_with: Callable[[float], Means]
 ) -> tuple[float | None, Means | None]:
     """The constant with which the mean TPOT is the measured one, by secants, and the means with it."""
-    if "tpot_s" not in theirs:
+    if theirs.get("tpot_s", 0.0) <= 0:
         return None, None
     best = (abs(replayed["tpot_s"] / theirs["tpot_s"] - 1), 0.0, replayed)
     before, excess_before = 0.0, replayed["tpot_s"] - theirs["tpot_s"]

@@ -25,6 +25,7 @@ from ...calibrate.comparison_series import SeriesComparison, compare_series
 from ...calibrate.fit_parameters import SHARES
 from ...calibrate.runs.measured_run import MeasuredRun
 from ..assembly import Assembly
+from ..errors import ScenarioError
 from .error_budget import Budget, error_budget
 from .fitted_replay import FittedHardware, fit_hardware, fitted_assembly
 from .measured_replay import ReplayRecords, replay
@@ -99,29 +100,32 @@ def validate(
     if fit_on is not None:
         fitted = fit_hardware([(run, assembly, chosen)], RESIDUALS, ("residual",), warn)
         assembly = fitted_assembly(assembly, fitted.values)
+    scored = after & ~chosen
+    if not scored.any():
+        raise ScenarioError(run.source, None, "no request is left to be scored, after the warm-up and those fitted on")
     records = replay(assembly, run, warmup_s=warmup_s, cold_start_s=cold_start_s)
-    simulated, scored = records.times(), after & ~chosen
+    simulated = records.times()
     at_once = scored & never_queued(run, AT_ONCE_S)
     errors = latency_errors(measured, simulated, scored)
     if fit_on is None:
         errors |= gap_errors(run, records.gaps(), scored)
     num_blocks = assembly.config.num_blocks - 1
     return Validation(
-        run,
-        assembly,
-        warmup_s,
-        measured,
-        records,
-        simulated,
-        scored,
-        errors,
-        latency_errors(measured, simulated, ~after),
-        int(at_once.sum()),
-        latency_errors(measured, simulated, at_once),
-        None if run.series is None else compare_series(run.series, records.steps, num_blocks),
-        error_budget(assembly, run, measured, simulated, scored, cold_start_s),
-        fitted,
-        latency_errors(measured, simulated, chosen),
+        run=run,
+        assembly=assembly,
+        warmup_s=warmup_s,
+        measured=measured,
+        records=records,
+        simulated=simulated,
+        scored=scored,
+        errors=errors,
+        warmup_errors=latency_errors(measured, simulated, ~after),
+        num_never_queued=int(at_once.sum()),
+        never_queued_errors=latency_errors(measured, simulated, at_once),
+        series=None if run.series is None else compare_series(run.series, records.steps, num_blocks),
+        budget=error_budget(assembly, run, measured, simulated, scored, cold_start_s),
+        fitted=fitted,
+        fitted_errors=latency_errors(measured, simulated, chosen),
     )
 
 

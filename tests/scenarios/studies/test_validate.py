@@ -58,6 +58,12 @@ def test_a_residual_fitted_on_some_requests_is_scored_on_the_others() -> None:
     assert validation.as_json()["fitted"]["values"] == dict(validation.fitted.values)
 
 
+def test_a_part_that_leaves_nothing_to_score_is_refused() -> None:
+    run = measured_on(small_assembly(), traffic(10))
+    with pytest.raises(ScenarioError, match="no request is left to be scored"):
+        validate(run, small_assembly(), Warmup(1, 0.0), Part("last:9"), print)
+
+
 def test_equal_blocks_are_hit_as_in_the_real_engine() -> None:
     shared = MeasuredRequest("a", 64, 8, 0.0, block_ids=(1, 2, 3, 4))
     follower = MeasuredRequest("b", 70, 8, 10.0, block_ids=(1, 2, 3, 4, 5))
