@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import least_squares
 
 from ..sim.columns import Floats
 
@@ -57,6 +56,8 @@ def fit(parameters: Sequence[Parameter], deviations: Callable[[dict[str, float]]
     Single large ones count less (soft L1 beyond 10 %). Raises CannotTell where the deviations, at the start or at the
     end, do not depend on a parameter, or on two of them alike.
     """
+    from scipy.optimize import least_squares  # takes a third of a second, and few commands fit anything
+
     names = [parameter.name for parameter in parameters]
     start = np.array([parameter.start for parameter in parameters])
     steps = np.array([parameter.step for parameter in parameters])

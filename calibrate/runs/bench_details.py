@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -91,12 +92,18 @@ def _sent(fields: dict[str, Any], rows: list[Row], path: Path) -> tuple[list[flo
         raise RunError(path, "start_times", "is missing, and request_rate does not say when requests were sent")
     if rate == float("inf"):
         return _at_once(fields, rows)
-    random, now_s, sent_s = Random(0), 0.0, []
-    for _ in rows:
-        sent_s.append(now_s)
-        now_s += random.expovariate(rate)
-    says = f"no start_times: arrivals are drawn anew at {rate:g}/s (Poisson), so requests cannot be matched one by one"
-    return sent_s, [says]
+    burstiness = fields.get("burstiness", 1.0)
+    if not isinstance(burstiness, int | float) or not 0 < burstiness < float("inf"):
+        raise RunError(path, "burstiness", "must be a number above 0")
+    says = f"no start_times: arrivals are drawn anew at {rate:g}/s, so requests cannot be matched one by one"
+    return _drawn(len(rows), rate, burstiness), [says]
+
+
+def _drawn(num_requests: int, rate: float, burstiness: float) -> list[float]:
+    """Gamma-distributed gaps, as both benchmarks draw them (1 is Poisson's), with a seed of our own."""
+    random = Random(0)
+    gaps = (random.gammavariate(burstiness, 1 / (rate * burstiness)) for _ in range(num_requests - 1))
+    return [0.0, *accumulate(gaps)]
 
 
 def _at_once(fields: dict[str, Any], rows: list[Row]) -> tuple[list[float], list[str]]:

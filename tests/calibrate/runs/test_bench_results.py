@@ -48,6 +48,10 @@ def test_without_start_times_clients_send_one_after_another(tmp_path: Path) -> N
 def test_without_start_times_at_a_rate_the_arrivals_are_said_to_be_drawn_anew(tmp_path: Path) -> None:
     run = sglang(tmp_path, request_rate=4.0)
     assert any("drawn anew at 4/s" in said for said in run.assumptions)
+    first, second = run.requests
+    assert first.arrival_s == 0.0 < second.arrival_s
+    bursty = vllm(tmp_path, request_rate=4.0, burstiness=0.01)
+    assert bursty.requests[1].arrival_s != second.arrival_s
 
 
 def test_a_result_of_sglang_tells_the_settings_of_its_server(tmp_path: Path) -> None:
@@ -66,6 +70,7 @@ def test_a_result_of_sglang_tells_the_settings_of_its_server(tmp_path: Path) -> 
         ({"itls": [[0.1], 0.1, []]}, "request 2: itls: must be a list of seconds"),
         ({"errors": ["no", "no", "no"]}, "none of its 3 requests succeeded"),
         ({"request_rate": "soon"}, "start_times: is missing"),
+        ({"request_rate": 4.0, "burstiness": 0}, "burstiness: must be a number above 0"),
     ],
 )
 def test_a_broken_result_is_told_in_one_line(tmp_path: Path, fields: dict[str, Any], says: str) -> None:
