@@ -12,10 +12,12 @@ from ..sim.cost_model.attention_curve import AttentionCurve
 from ..sim.cost_model.kernel_floors import KernelFloors
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.profile_header import Fit, KernelFit, ModelShapes, ProfileHeader, UnequalContexts
+from ..sim.cost_model.tile_curve import GEMMS
 from ..sim.cost_model.timings import SHAPES, ProfileError, Shape, Timing
 from .checks import check_timings, merged
 from .held_out import SHARE, errors_of, held_out_errors
 from .holes import fill
+from .tiles import best_tile
 from .unequal import fit_unequal
 
 
@@ -51,7 +53,8 @@ def fit(table: Profile, seed: int = 0) -> Profile:
         seed=seed, held_out_share=SHARE, held_out=overall, kernels=kernels, unequal_contexts_error=correction_error
     )
     applied = table.header.unequal_contexts.applied
-    update = {"fit": whole, "unequal_contexts": correction.model_copy(update={"applied": applied})}
+    tiles = {kernel: best_tile(_points(by_kernel[kernel])) for kernel in GEMMS if by_kernel[kernel]}
+    update = {"fit": whole, "tiles": tiles, "unequal_contexts": correction.model_copy(update={"applied": applied})}
     equal = [timing for timing in timings if timing.kernel != "attention" or timing.shape[4] <= timing.shape[3]]
     return Profile(table.header.model_copy(update=update), [*equal, *holes], table.path)
 
@@ -75,7 +78,7 @@ def _kernel_fit(
     kernel: str, timings: Sequence[Timing], floors: KernelFloors, rng: np.random.Generator
 ) -> tuple[KernelFit, list[float]]:
     """A kernel's part of the report, and the errors of what was held out."""
-    points = _equal(timings) if kernel == "attention" else {timing.shape: timing.time_us for timing in timings}
+    points = _equal(timings) if kernel == "attention" else _points(timings)
     derived = {timing.shape[:4] for timing in timings if timing.repeats == 0}
     found = held_out_errors(kernel, points, floors, rng, derived)
     columns = zip(*points, strict=True)
@@ -86,6 +89,10 @@ def _kernel_fit(
         points=len(points), derived=len(derived), grid=grid, held_out=errors_of(errors), held_out_mixed=errors_of(mixed)
     )
     return report, errors
+
+
+def _points(timings: Sequence[Timing]) -> dict[Shape, float]:
+    return {timing.shape: timing.time_us for timing in timings}
 
 
 def _equal(attention: Sequence[Timing]) -> dict[Shape, float]:

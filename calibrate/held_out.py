@@ -10,8 +10,10 @@ from ..sim.cost_model.attention_curve import AttentionCurve
 from ..sim.cost_model.curve_grid import CurveGrid
 from ..sim.cost_model.kernel_floors import KernelFloors
 from ..sim.cost_model.profile_header import Errors
+from ..sim.cost_model.tile_curve import GEMMS, TileCurve
 from ..sim.cost_model.timings import Shape
 from .holes import fill
+from .tiles import best_tile
 
 SHARE = 0.2
 FEWEST = 10
@@ -38,8 +40,16 @@ def held_out_errors(
     if kernel == "attention":
         attention = AttentionCurve({**kept, **fill(kept)}, floors.attention_us)
         return {shape: abs(_attention(attention, shape) / points[shape] - 1) for shape in sorted(left_out)}
-    curve = CurveGrid(kept, lambda *shape: floors.floor_us(kernel, shape))
+    tile = best_tile(kept) if kernel in GEMMS else 1
+    curve = _curve(kernel, kept, floors, tile)
     return {shape: abs(curve.at(shape)[0] / points[shape] - 1) for shape in sorted(left_out)}
+
+
+def _curve(kernel: str, points: Mapping[Shape, float], floors: KernelFloors, tile: int) -> CurveGrid | TileCurve:
+    def floor(*shape: int) -> float:
+        return floors.floor_us(kernel, shape)
+
+    return TileCurve(points, floor, tile=tile) if kernel in GEMMS else CurveGrid(points, floor)
 
 
 def _attention(curve: AttentionCurve, shape: Shape) -> float:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from ..sim.cost_model.attention_curve import AttentionCurve
 from ..sim.cost_model.curve_grid import Basis, CurveGrid
 from ..sim.cost_model.profile import Profile
+from ..sim.cost_model.tile_curve import TileCurve
 from ..sim.cost_model.timings import Shape
 from .fit import floors_of
 
@@ -46,15 +47,15 @@ def _draw_linear(profile: Profile, axes: Axes) -> None:
         return floors.floor_us(name, (round(size),))
 
     for i, name in enumerate(name for name in KERNELS if profile.points(name)):
-        points, floor = profile.points(name), partial(floor_us, name)
-        curve = CurveGrid(points, floor)
-        known = {shape[0]: time for shape, time in points.items()}
+        floor = partial(floor_us, name)
+        curve = profile.curve(name, floor)
+        known = {shape[0]: time for shape, time in profile.points(name).items()}
         derived = {shape[0] for shape in profile.derived(name)}
         _draw_line(axes, name, i, known, derived, partial(_first, curve), floor)
     _finish(axes, "linear layers", "tokens (lm_head: rows)")
 
 
-def _first(curve: CurveGrid, size: int) -> float:
+def _first(curve: CurveGrid | TileCurve, size: int) -> float:
     return curve.at((size,))[0]
 
 

@@ -9,7 +9,9 @@ import yaml
 from pydantic import ValidationError
 
 from ...policies.core.model_spec import ModelSpec
+from .curve_grid import CurveGrid, Floor
 from .profile_header import ProfileHeader
+from .tile_curve import TileCurve
 from .timings import ProfileError, Timing, read_timings
 
 HEADER = "profile.yaml"
@@ -30,6 +32,13 @@ class Profile:
     def derived(self, kernel: str) -> set[tuple[int, ...]]:
         """Those of a kernel's shapes that were not measured themselves."""
         return {timing.shape for timing in self.timings if timing.kernel == kernel and timing.repeats == 0}
+
+    def curve(self, kernel: str, floor: Floor) -> CurveGrid | TileCurve:
+        """The curve of a kernel that depends on tokens or rows alone; `floor` takes them."""
+        points, derived = self.points(kernel), self.derived(kernel)
+        if kernel in self.header.tiles:
+            return TileCurve(points, floor, derived, self.header.tiles[kernel])
+        return CurveGrid(points, floor, derived)
 
     def check_model(self, model: ModelSpec, tensor_parallel: int, kv_dtype_bytes: int) -> None:
         """ProfileError where the kernels that were measured are not those of this model, so divided."""

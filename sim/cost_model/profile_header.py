@@ -136,6 +136,8 @@ class ProfileHeader(Section):
     source: Text
     contained: tuple[str, ...] = ()
     """Kernels whose time is within another's timing: `kv_write` in attention's, say."""
+    tiles: dict[str, Positive] = {}
+    """Tokens a tile of each linear layer, in whose steps its time rises; found by the fit."""
     host: Host = Host()
     residual: Residuals = Residuals()
     unequal_contexts: UnequalContexts = UnequalContexts()

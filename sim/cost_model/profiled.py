@@ -21,6 +21,7 @@ from .kernel import Kernel
 from .kernel_floors import US_PER_S, KernelFloors
 from .profile import Profile
 from .roofline import Efficiencies
+from .tile_curve import TileCurve
 from .timings import SHAPES
 
 NS_PER_US = 1e3
@@ -175,12 +176,12 @@ class ProfiledCostModel:
                 part = _added(part, us * NS_PER_US * kernel.num_launches, basis)
         return part
 
-    def _curve(self, name: str) -> CurveGrid:
+    def _curve(self, name: str) -> CurveGrid | TileCurve:
         floor = partial(self._floor_us, name)
         if name == "moe":
             points = self._expert_points()
             return CurveGrid(points, floor, derived=points)
-        return CurveGrid(self.profile.points(name), floor, self.profile.derived(name))
+        return self.profile.curve(name, floor)
 
     def _expert_points(self) -> dict[tuple[int, ...], float]:
         """Experts by tokens alone, at the number of experts that so many tokens need on average."""
