@@ -15,6 +15,8 @@ import traceback
 
 import typer
 
+from ..calibrate.least_squares import CannotTell
+from ..calibrate.runs.errors import RunError
 from ..policies import registry
 from ..policies.core import specs
 from ..policies.core.journal import JournalError
@@ -28,6 +30,11 @@ from .app import app
 # typer may bring a click of its own: its exceptions are reached through typer.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 DEBUG = "--debug"
+USER_ERRORS = (
+    *(ScenarioError, CaseError, JournalError, ProfileError, RunError, CannotTell),
+    *(registry.PolicyError, specs.UnknownName),
+)
+"""Mistakes of the user's, told in one line."""
 INTERRUPTED = 130
 """The exit code of what Ctrl-C ended: 128 + SIGINT."""
 
@@ -45,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
         if status == INTERRUPTED:
             raise KeyboardInterrupt  # typer has turned it into a status
         sys.stdout.flush()
-    except (ScenarioError, CaseError, JournalError, registry.PolicyError, specs.UnknownName, ProfileError) as error:
+    except USER_ERRORS as error:
         if debug:
             traceback.print_exception(error)
         fail(str(error))

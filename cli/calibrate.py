@@ -1,4 +1,4 @@
-"""`llmsim calibrate`: from kernel timings to profiles that price steps."""
+"""`llmsim calibrate`: from kernel timings to profiles that price steps; measured runs, and errors on them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from ..calibrate.picture import draw_profile
 from ..calibrate.report import fit_heading, fit_report, fit_table
 from ..calibrate.writing import check_target, write_profile
 from ..sim.cost_model.profile import read_table
+from .calibrate_fit_run import fit_run
+from .calibrate_validate import validate
 from .options import AsJson
 from .speech import people, print_json, say
 
@@ -25,7 +27,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a profile or table
 
 @calibrate.callback()
 def root() -> None:
-    """Latency curves from measured kernels: import timings, fit them, look at them.
+    """Latency curves from measured kernels: import, fit, look at them; compare with measured runs, fit to those.
 
     Example: llmsim calibrate import bundle -o table
     """
@@ -113,3 +115,7 @@ def show(
         say(f"picture in {output}")
     if as_json:
         print_json(fit_report(table))
+
+
+calibrate.command()(validate)
+calibrate.command("fit-run")(fit_run)

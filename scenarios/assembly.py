@@ -18,7 +18,7 @@ from ..policies.finding import Folders
 from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.cost_model.host_link import HostLink
 from ..sim.cost_model.profile import Profile
-from ..sim.cost_model.profiled import ProfiledCostModel
+from ..sim.cost_model.residual import ResidualCostModel, StretchPricer
 from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
@@ -63,13 +63,22 @@ class Assembly:
         """A fresh engine core. Policies that ask what steps cost ask `estimator`, the cost model where left out."""
         return EngineCore(self.config, Policies.of(self.policies, self.folders, estimator or self.cost_model()))
 
-    def cost_model(self) -> AnalyticCostModel | ProfiledCostModel:
-        """The cost model of the scenario's model on its hardware: by the profile where there is one."""
+    def cost_model(self, kernels: StretchPricer | None = None) -> StretchPricer:
+        """The cost model of the scenario's model on its hardware: by the profile where there is one.
+
+        `kernels`, what `kernel_cost_model` gave, may be used again: it remembers what it has priced.
+        """
+        residual = self.scenario.hardware.residual
+        kernels = kernels or self.kernel_cost_model()
+        return kernels if residual is None else ResidualCostModel(kernels, residual.residual())
+
+    def kernel_cost_model(self) -> StretchPricer:
+        """The same without the residual that the scenario adds."""
+        hardware, kv_bytes = self.scenario.hardware, _kv_bytes(self.engine)
         if self.profile is not None:
-            kv_bytes = _kv_bytes(self.engine)
             return profiled_cost_model(self.scenario, self.profile, self.model, self.gpu, kv_bytes, self.engine)
-        tensor_parallel = self.scenario.hardware.tensor_parallel
-        return AnalyticCostModel(self.model, self.gpu, tensor_parallel, kv_dtype_bytes=_kv_bytes(self.engine))
+        efficiencies = None if hardware.efficiencies is None else hardware.efficiencies.efficiencies()
+        return AnalyticCostModel(self.model, self.gpu, hardware.tensor_parallel, efficiencies, kv_bytes)
 
     def frontend(self) -> Frontend:
         """What lies between client and engine; the network's round trip is split in halves."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Discriminator, Field, PrivateAttr, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
+from .schema_calibration import EfficiencySettings, ResidualSettings
 from .schema_engine import Engine
 from .schema_vllm import VllmEngine
 from .schema_workload import WorkloadSettings
@@ -28,11 +29,18 @@ class Hardware(Section):
     profile: Annotated[str, Field(min_length=1)] | None = None
     """The path of a fitted profile, which prices the steps; see docs/profiles.md."""
     tensor_parallel: Annotated[int, Field(ge=1, le=1024)] = 1
+    efficiencies: EfficiencySettings | None = None
+    """In place of what the analytic model takes beforehand."""
+    residual: ResidualSettings | None = None
+    """Added to what the kernels of a step take."""
 
     @model_validator(mode="after")
     def _is_given(self) -> Self:
         if self.gpu is None and self.profile is None:
             raise PydanticCustomError("parameter", "is required", {"key": "gpu"})
+        if self.efficiencies is not None and self.profile is not None:
+            says = "goes with a GPU known by its data sheet; a profile holds measured times"
+            raise PydanticCustomError("parameter", says, {"key": "efficiencies"})
         return self
 
 

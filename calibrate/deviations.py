@@ -1,0 +1,30 @@
+"""What a fit makes small: how far simulated latencies are from the measured, over all of their distributions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..sim.columns import Floats
+from .comparison import Mask, RunTimes
+
+QUANTILES = np.linspace(5, 95, 19)
+FITTED = ("ttft_s", "tpot_s", "e2e_s")
+_SHORTEST_S = 1e-6
+
+
+def deviations(measured: RunTimes, simulated: RunTimes, of: Mask) -> Floats:
+    """ln(simulated / measured) at 19 quantiles of TTFT, TPOT and E2E each, of the requests that the mask picks.
+
+    Quantiles need no request of one to be that of the other, and change less by chance than single requests do.
+    """
+    theirs, ours = measured.latencies(), simulated.latencies()
+    parts = []
+    for name in FITTED:
+        known = of & np.isfinite(theirs[name])
+        if known.any():
+            parts.append(np.log(_quantiles(ours[name][known]) / _quantiles(theirs[name][known])))
+    return np.concatenate(parts)
+
+
+def _quantiles(values: Floats) -> Floats:
+    return np.maximum(np.percentile(values, QUANTILES), _SHORTEST_S)

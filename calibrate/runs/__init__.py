@@ -1,0 +1,1 @@
+"""Measured runs of real engines, one format a file."""
