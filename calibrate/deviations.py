@@ -27,4 +27,4 @@ def deviations(measured: RunTimes, simulated: RunTimes, of: Mask) -> Floats:
 
 
 def _quantiles(values: Floats) -> Floats:
-    return np.maximum(np.percentile(values, QUANTILES), _SHORTEST_S)
+    return np.asarray(np.maximum(np.percentile(values, QUANTILES), _SHORTEST_S), dtype=np.float64)

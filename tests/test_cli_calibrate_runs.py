@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from llmsim.calibrate.comparison import STATISTICS
 from llmsim.tests.support.command_line import llmsim
 from llmsim.tests.support.measured_runs import ENGINE, measured_on, small_assembly, traffic, write_csv, write_recording
 from llmsim.tests.support.shared import shared
+from llmsim.tests.support.tree import ROOT
 
 Capture = pytest.CaptureFixture[str]
 HARDWARE = "hardware={gpu: h100-sxm, efficiencies: {host_step_s: 0, host_request_s: 0}}"
@@ -147,11 +149,18 @@ def profiled(capsys: Capture, folder: Path, machine: str) -> tuple[object, ...]:
     return "--run", recorded, "--profile", folder / "profile"
 
 
+def documented(errors: Any) -> str:
+    """A row of the document's table, without its first cell."""
+    latencies = (errors[metric] for metric in ("ttft_s", "tpot_s", "e2e_s"))
+    return " | ".join(" ".join(f"{100 * one[name]['error']:+.1f}" for name in STATISTICS) for one in latencies)
+
+
 @pytest.mark.parametrize("machine", MEASURED)
 def test_recorded_runs_are_met_by_their_kernels_alone(capsys: Capture, tmp_path: Path, machine: str) -> None:
     arguments = profiled(capsys, tmp_path, machine)
     done = llmsim(capsys, "calibrate", "validate", *arguments, "--json", *MEASURED[machine][2])
     assert done.code == 0, done.err
+    assert documented(done.json()["errors"]) in (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
     if machine == "rtx4090":
         series, errors = done.json()["series"], done.json()["errors"]["scheduled_to_first_token_s"]
         most = {"running": 2, "waiting": 5, "kv_usage": 0.02}
