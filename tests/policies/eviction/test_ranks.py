@@ -91,7 +91,7 @@ def test_a_rank_depends_on_the_entry_alone(name: str) -> None:
         ("slru", "threshold", 0, "at least 1"),
         ("cost_aware", "half_life", 0, "above 0"),
         ("cost_aware", "linear_tokens", -1, "above 0"),
-        ("random", "lifetime", float("nan"), "above 0"),
+        ("random", "lifetime", 0, "above 0"),
     ],
 )
 def test_a_parameter_out_of_range_is_told(name: str, parameter: str, value: float, least: str) -> None:
