@@ -122,13 +122,13 @@ def test_memory_stays_as_the_traffic_goes_on(tmp_path: Path) -> None:
     drafts = prefix_reuse_drafts(asked, 0, count())
     held = []
     tracemalloc.start()
-    for num in (1000, 3000):
+    for num in (3000, 12_000):
         for _ in islice(drafts, num):
             pass
         gc.collect()  # and the free lists of small tuples with it
         held.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    assert held[1] < 1.5 * held[0]
+    assert held[1] < 1.5 * held[0] + 100_000  # what the interpreter keeps for itself; a request takes about 1 KB
 
 
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
