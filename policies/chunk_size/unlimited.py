@@ -8,7 +8,7 @@ from ..registry import register
 
 @register("chunk_size", "unlimited")
 class Unlimited:
-    """No limit beside `max_num_batched_tokens`."""
+    """No limit beside the engine's own."""
 
     def step_tokens(self, view: EngineView) -> int | None:
         """No limit."""

@@ -27,8 +27,14 @@ def _settings(comparison: Comparison) -> Table:
     for key in ("folder", "preset", "version", "max_tokens"):
         table.add_row(key, *(escape(str(side[key])) for side in (a, b)))
     for key, (one, other) in comparison["settings"].items():
-        table.add_row(escape(key), escape(str(one)), escape(str(other)))
+        if a["preset"] == b["preset"] or not _of_one_engine(key, one, other):
+            table.add_row(escape(key), escape(str(one)), escape(str(other)))
     return table
+
+
+def _of_one_engine(key: str, one: object, other: object) -> bool:
+    """Whether only one of two engines has the key, which the presets tell already."""
+    return key.startswith("engine.") and (one is None or other is None)
 
 
 def _figures(comparison: Comparison) -> Table:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from llmsim.scenarios.studies.comparison_table import _settings
 from llmsim.tests.support.command_line import llmsim
 from llmsim.tests.support.scenario_files import BUSY, write_scenario
 
@@ -129,3 +130,19 @@ def test_closed_loops_are_paired_by_request_and_say_what_they_are(tmp_path: Path
     assert "latencies say nothing about traffic that does not wait" in " ".join(done.err.split())
     refused = llmsim(capsys, "compare", a, ran(tmp_path, capsys, "c"))
     assert (refused.code, len(refused.err.splitlines())) == (2, 1)
+
+
+def test_keys_that_only_one_of_two_engines_has_are_not_shown() -> None:
+    settings = {
+        "engine.page_size": (None, 1),
+        "engine.dtype": ("auto", "float16"),
+        "policies.chunk_size.tokens": (64, None),
+    }
+
+    def shown(preset: str) -> set[str]:
+        side = {"folder": "x", "version": "1", "max_tokens": "exact"}
+        table = _settings({"a": side | {"preset": "vllm@0.33"}, "b": side | {"preset": preset}, "settings": settings})
+        return {str(cell) for cell in table.columns[0].cells} & set(settings)
+
+    assert shown("sglang@0.5.23") == {"engine.dtype", "policies.chunk_size.tokens"}
+    assert shown("vllm@0.33") == set(settings)
