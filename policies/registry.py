@@ -76,6 +76,8 @@ def _plug_in(kind: str, name: object, known: Mapping[str, type]) -> type:
         raise PolicyError("name", f"{name!r} is registered by {' and by '.join(p.distribution for p in named)}")
     if not named:
         choices = sorted({*known, *(plug_in.name for plug_in in others)})
+        if isinstance(name, str) and name.endswith(".py"):
+            raise PolicyError("name", f"{name!r} names a file without a class; write {name}:Class")
         raise PolicyError("name", f"{name!r} is unknown; choose {', '.join(choices)}")
     return named[0].load()
 

@@ -49,6 +49,9 @@ def check_swapping(
             says = "nothing is swapped there; policies.preemption: {name: ..., mode: swap} does"
             raise ScenarioError(scenario.source, "engine.swap_space_gib", says)
         return
+    if isinstance(engine, ResolvedVllm) and engine.kv_reservation == "contiguous":
+        says = "'swap' has nothing to do with engine.kv_reservation: contiguous, where nobody is ever preempted"
+        raise ScenarioError(scenario.source, "policies.preemption.mode", says)
     batching = policies["batching"]["name"]
     if getattr(registry.find("batching", batching, folders), "recomputes_only", False):
         says = f"'swap' does not go with batching '{batching}', which has preempted requests recomputed"

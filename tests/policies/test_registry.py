@@ -59,6 +59,7 @@ def test_each_specification_becomes_a_policy_of_its_own() -> None:
     ("kind", "spec", "key", "message"),
     [
         ("eviction", {"name": "lur"}, "name", f"'lur' is unknown; choose {EVICTIONS}"),
+        ("eviction", {"name": "./mine.py"}, "name", "'./mine.py' names a file without a class; write ./mine.py:Class"),
         ("eviction", {}, "name", f"None is unknown; choose {EVICTIONS}"),
         ("eviction", {"name": 3}, "name", f"3 is unknown; choose {EVICTIONS}"),
         ("eviction", {"name": ["lru"]}, "name", f"['lru'] is unknown; choose {EVICTIONS}"),

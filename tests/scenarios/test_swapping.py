@@ -44,6 +44,7 @@ def load(folder: Path, *overrides: str) -> Any:
         (["engine={preset: sglang, swap_space_gib: 1}"], "engine.swap_space_gib: is a key of the vllm preset; SGLang"),
         (["engine={preset: sglang}"], "policies.preemption.mode: 'swap' does not go with batching 'prefill_first'"),
         (["policies.batching.name=prefill_first"], "policies.preemption.mode: 'swap' does not go with batching 'pref"),
+        (["engine.kv_reservation=contiguous"], "policies.preemption.mode: 'swap' has nothing to do with engine.kv_res"),
         (["engine.swap_space=4"], "engine.swap_space: is vLLM V0's; here it is swap_space_gib"),
     ],
 )
