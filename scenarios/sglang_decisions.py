@@ -14,11 +14,9 @@ from ..policies.core.config import EngineConfig, Policies
 from ..policies.core.engine import EngineCore, radix_cache_of
 from ..policies.core.plan import StepPlan, StepResult
 from ..policies.core.radix_cache import OutOfMemory
-from ..policies.core.request import Prompt, Request
-from ..policies.core.sequence import Sequence, State
+from ..policies.core.sequence import State
+from .driven_case import DrivenCase, Line
 from .sglang_policies import SCHEDULE_POLICIES, batching_of, scheduling_of
-
-Line = dict[str, Any]
 
 _DEFAULTS: dict[str, Any] = {
     "max_total_tokens": 100_000,
@@ -82,16 +80,11 @@ def _check_config(config: Mapping[str, Any]) -> None:
             raise ValueError(f"config.{key}: {config[key]} is out of range; at least {bound}")
 
 
-class SglangDecisions:
-    """One case under way: the core, and a fake model that says the case's tokens."""
-
-    literal = True
-    """Whether outputs are delivered as tokens; else they are the requests' output content."""
+class SglangDecisions(DrivenCase):
+    """A case of SGLang's scheduler."""
 
     def __init__(self, case: Mapping[str, Any]) -> None:
-        self.core = sglang_core(case["config"])
-        self._requests: list[Mapping[str, Any]] = sorted(case["requests"], key=lambda r: r["arrival_step"])
-        self._outputs = {r["id"]: output_tokens(r, i) for i, r in enumerate(case["requests"])}
+        super().__init__(case, sglang_core(case["config"]))
         self._interval = case["config"].get("prefill_decode_interval", 0)
         self._num_idle = 0  # lines in a row without work although someone waits
         self._low_first = bool(case["config"].get("schedule_low_priority_values_first"))
@@ -111,26 +104,9 @@ class SglangDecisions:
                 step = arrivals[0]["arrival_step"] - 1  # nothing is said of idle steps
             step += 1
 
-    def _add(self, request: Mapping[str, Any]) -> None:
-        prompt, output_content = self._content(request)
-        priority = request.get("priority") or 0
-        made = Request(
-            request["id"],
-            request["arrival_step"],
-            prompt,
-            request["output_len"],
-            output_content,
-            priority=priority if self._low_first else -priority,
-            ignore_eos=bool(request.get("ignore_eos")),
-        )
-        reason = self.core.refusal(made)
-        if reason is not None:
-            raise ValueError(f"request {made.id}: {reason}")
-        self.core.add_request(made, request["arrival_step"])
-
-    def _content(self, request: Mapping[str, Any]) -> tuple[Prompt, int]:
-        """Prompt and output content of a case's request: literal tokens."""
-        return Prompt.of_tokens(request["prompt_token_ids"]), -1
+    def _urgency(self, request: Mapping[str, Any]) -> int:
+        priority = super()._urgency(request)
+        return priority if self._low_first else -priority
 
     def _step(self, step: int) -> Line:
         core = self.core
@@ -153,7 +129,7 @@ class SglangDecisions:
         line["evicted_tokens"] = (cache.pool.num_evicted - evicted_before) * page
         self._num_idle = self._num_idle + 1 if core.waiting and not core.running and line["mode"] == "idle" else 0
         if self._num_idle > self._interval:
-            raise ValueError(f"step {step}: nothing runs and nothing can be admitted; {core.num_waiting} wait for ever")
+            raise self._stuck(step)
         return line
 
     def _scheduled(self, plan: StepPlan | None) -> Line:
@@ -161,40 +137,20 @@ class SglangDecisions:
         line: Line = {"mode": "idle", "batch": {}, "prefix": {}, "retracted": [], "aborted": []}
         if plan is None:
             return line
-        given = {row.sequence: row.num_tokens for row in plan.rows}
-        given |= dict.fromkeys(self._members(plan), 1)
-        order = sorted(given, key=lambda sequence: sequence.admission)
-        line["batch"] = {sequence.id: given[sequence] for sequence in order}
+        given = self._given(plan)
+        line["batch"] = {sequence.id: num_tokens for sequence, num_tokens in given.items()}
         line["prefix"] = {row.sequence.id: row.num_computed for row in plan.rows if row.is_prefill}
-        if order:
-            decodes = len(order) > len(line["prefix"])
+        if given:
+            decodes = len(given) > len(line["prefix"])
             line["mode"] = ("mixed" if decodes else "prefill") if line["prefix"] else "decode"
         line["retracted"] = [preemption.sequence.id for preemption in plan.preempted]
         line["aborted"] = [sequence.id for sequence in plan.aborted]
         return line
 
-    def _members(self, plan: StepPlan) -> list[Sequence]:
-        """Sequences that the plan gives a token as the decode batch."""
-        number = plan.batch_number
-        if number is None:
-            return []
-        return [s for s in self.core.batch.members() if s.joined < number] + list(plan.detached)
-
     def _deliver(self, plan: StepPlan) -> list[str]:
         """The fake model's output of a step; returns who finished."""
         samplers = self._members(plan) + [row.sequence for row in plan.rows if row.samples]
-        tokens = {s.id: self._next_token(s) for s in samplers if s.state is not State.ENDED}
+        tokens = {s.id: self._next_tokens(s, 1) for s in samplers if s.state is not State.ENDED}
         result = StepResult(0, tokens=tokens if self.literal else None)
         finished = self.core.commit_step(plan, result, self.core.now_ns).finished
         return [sequence.id for sequence in finished if sequence not in plan.aborted]
-
-    def _next_token(self, sequence: Sequence) -> list[int]:
-        known = self.core.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
-        first = known - sequence.prompt_tokens
-        return self._outputs[sequence.id][first : first + 1]
-
-
-def output_tokens(request: Mapping[str, Any], index: int) -> list[int]:
-    """The tokens that a case's request generates: its own, then unique ones that never match by chance."""
-    tokens = list(request.get("output_token_ids") or ())
-    return tokens + [1000000 + 100000 * index + j for j in range(len(tokens), request["output_len"])]

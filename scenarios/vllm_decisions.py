@@ -12,10 +12,8 @@ from typing import Any
 from ..policies.core.config import EngineConfig, Policies
 from ..policies.core.engine import EngineCore
 from ..policies.core.plan import StepPlan, StepResult
-from ..policies.core.request import Prompt, Request
 from ..policies.core.sequence import Sequence, State
-
-Line = dict[str, Any]
+from .driven_case import DrivenCase, Line
 
 _DEFAULTS: dict[str, Any] = {
     "block_size": 16,
@@ -81,17 +79,11 @@ def _check_config(config: Mapping[str, Any]) -> None:
         raise ValueError(f"config.policy: {config['policy']!r} is unknown; choose fcfs, priority")
 
 
-class VllmDecisions:
-    """One case under way: the core, a fake model that says the case's tokens, and the steps' outputs in flight."""
-
-    literal = True
-    """Whether outputs are delivered as tokens; else they are the requests' output content."""
+class VllmDecisions(DrivenCase):
+    """A case of vLLM's scheduler, and the steps' outputs in flight."""
 
     def __init__(self, case: Mapping[str, Any]) -> None:
-        self.case = case
-        self.core = vllm_core(case["config"])
-        self._requests: list[Mapping[str, Any]] = sorted(case["requests"], key=lambda r: r["arrival_step"])
-        self._outputs = {r["id"]: _output_tokens(r, i) for i, r in enumerate(case["requests"])}
+        super().__init__(case, vllm_core(case["config"]))
         self._accept = {r["id"]: r.get("accept") or [0] for r in case["requests"]}
         self._pipe: deque[StepPlan | None] = deque()
         self._counted = [0, 0]  # prefix queries and hits since the last output
@@ -114,19 +106,6 @@ class VllmDecisions:
                 step = arrivals[0]["arrival_step"] - 1  # nothing is said of idle steps
             step += 1
 
-    def _add(self, request: Mapping[str, Any]) -> None:
-        prompt, output_content = self._content(request)
-        arrival, output_len = request["arrival_step"], request["output_len"]
-        made = Request(request["id"], arrival, prompt, output_len, output_content, priority=request.get("priority", 0))
-        reason = self.core.refusal(made)
-        if reason is not None:
-            raise ValueError(f"request {made.id}: {reason}")
-        self.core.add_request(made, arrival)
-
-    def _content(self, request: Mapping[str, Any]) -> tuple[Prompt, int]:
-        """Prompt and output content of a case's request: literal tokens."""
-        return Prompt.of_tokens(request["prompt_token_ids"]), -1
-
     def _step(self, step: int) -> Line:
         core = self.core
         evicted_before = core.kv_cache.pool.num_evicted
@@ -136,7 +115,7 @@ class VllmDecisions:
         line["finished"] = []
         line["free_blocks_end"] = line["free_blocks"]
         if core.waiting and not (core.running or line["preempted"] or any(self._pipe)):
-            raise ValueError(f"step {step}: nothing runs and nothing can be admitted; {core.num_waiting} wait for ever")
+            raise self._stuck(step)
         self._pipe.append(plan)
         self._just_finished = False
         if len(self._pipe) == core.config.depth:
@@ -152,10 +131,7 @@ class VllmDecisions:
         line |= {"num_running": 0, "num_waiting": 0, "free_blocks": self.core.num_free_blocks}
         if plan is None:
             return line
-        given = {row.sequence: row.num_tokens for row in plan.rows}
-        given |= dict.fromkeys(self._members(plan), 1)
-        order = sorted(given, key=lambda sequence: sequence.admission)
-        line["scheduled"] = {sequence.id: given[sequence] for sequence in order}
+        line["scheduled"] = {sequence.id: num_tokens for sequence, num_tokens in self._given(plan).items()}
         line["spec"] = {row.sequence.id: row.num_drafts for row in plan.rows if row.num_drafts}
         line["preempted"] = [preemption.sequence.id for preemption in plan.preempted]
         for sequence, num_cached_tokens, resumed in plan.admitted:
@@ -165,13 +141,6 @@ class VllmDecisions:
                 self._counted[1] += num_cached_tokens
         line["num_running"], line["num_waiting"] = plan.num_running, plan.num_waiting
         return line
-
-    def _members(self, plan: StepPlan) -> list[Sequence]:
-        """Sequences that the plan gives a token as the decode batch."""
-        number = plan.batch_number
-        if number is None:
-            return []
-        return [s for s in self.core.batch.members() if s.joined < number] + list(plan.detached)
 
     def _deliver(self, plan: StepPlan | None) -> list[str]:
         """The fake model's output of a step; returns who finished."""
@@ -196,14 +165,3 @@ class VllmDecisions:
         accept = self._accept[sequence.id]
         left = sequence.end - sequence.num_tokens - 1
         return int(min(accept[sequence.num_verified % len(accept)], num_drafts, left))
-
-    def _next_tokens(self, sequence: Sequence, count: int) -> list[int]:
-        known = self.core.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
-        first = known - sequence.prompt_tokens
-        return self._outputs[sequence.id][first : first + count]
-
-
-def _output_tokens(request: Mapping[str, Any], index: int) -> list[int]:
-    """The tokens that a case's request generates: its own, or unique ones that never match by chance."""
-    tokens = request.get("output_token_ids")
-    return list(tokens) if tokens else [1000000 + 100000 * index + j for j in range(request["output_len"])]
