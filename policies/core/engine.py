@@ -24,6 +24,7 @@ from .plan import Row, StepEvents, StepPlan, StepResult
 from .radix_cache import RadixCache
 from .radix_node import RadixNode
 from .records import RequestRecord, Status, record_of
+from .refusal import refusal
 from .request import Request
 from .sequence import Sequence, State
 from .steady import SteadyDecode
@@ -131,23 +132,7 @@ class EngineCore:
 
     def refusal(self, request: Request) -> str | None:
         """Why this engine can never serve the request, or None."""
-        prompt, config = request.prompt.num_tokens, self.config
-        if prompt < 1:
-            return "the prompt is empty"
-        if request.max_tokens < 1:
-            return "max_tokens is 0"
-        total = prompt + request.max_tokens
-        if total > config.max_model_len:
-            return f"prompt and max_tokens ({total}) exceed max_model_len ({config.max_model_len})"
-        blocks = -(-(total - 1) // config.block_size)  # the last token is never computed
-        if config.refuses_what_never_fits and blocks > config.num_blocks - 1:
-            return f"prompt and max_tokens ({total}) need {blocks} KV blocks of {config.num_blocks - 1}"
-        tokens, spare = (config.num_blocks - 1) * config.block_size, config.spare_tokens
-        if config.refuses_what_never_fits and spare and total + spare > tokens:
-            return f"prompt and max_tokens ({total}), and {spare} to spare, exceed the {tokens} tokens of KV memory"
-        if not config.enable_chunked_prefill and prompt > config.max_num_batched_tokens:
-            return f"without chunked prefill {prompt} tokens exceed max_num_batched_tokens"
-        return None
+        return refusal(request, self.config)
 
     def add_request(self, request: Request, now_ns: int) -> RequestRecord:
         """Queue a request. Its record fills as it goes; one that can never be served comes back as refused."""
