@@ -145,7 +145,8 @@ class BatchingPolicy(Protocol):
 
     A policy that sets `decodes_alone = True` promises: with nobody waiting and all running sequences in the decode
     batch it calls `decode_all` and nothing else. Stretches of such steps are then carried out at once. One that sets
-    `recomputes_only = True` cannot take back what lies on the host; no preemption that swaps goes with it.
+    `recomputes_only = True` cannot take back what lies on the host; no preemption that swaps goes with it. On
+    `prefix_index = "radix_tree"` memory is that of SGLang (`RadixCache`); else it is hashed blocks (`KVCache`).
     """
 
     def compose(self, step: StepBuilder) -> None:

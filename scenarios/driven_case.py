@@ -59,8 +59,7 @@ class DrivenCase:
 
     def _next_tokens(self, sequence: Sequence, count: int) -> list[int]:
         """The next tokens that the fake model says."""
-        known = self.core.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
-        first = known - sequence.prompt_tokens
+        first = self.core.num_outputs(sequence)
         return self._outputs[sequence.id][first : first + count]
 
     def _stuck(self, step: int) -> ValueError:

@@ -35,20 +35,10 @@ def resolve(
         sglang = replace(sglang, schedule_policy=asked_order, radix_eviction_policy=str(policies["eviction"]["name"]))
         check_policies(sglang, file)
         _check_chunk_size(scenario, policies, "chunked_prefill_size", sglang.chunk_tokens, sglang.page_size)
-        if sglang.chunk_tokens is None:
-            _check_whole_prompts(scenario, policies, "chunked_prefill_size: -1")
         return sglang
     vllm = resolve_vllm(asked, gpu, gpu_memory_bytes, model_max_len, file)
     _check_chunk_size(scenario, policies, "max_num_batched_tokens", vllm.max_num_batched_tokens)
-    if not vllm.enable_chunked_prefill:
-        _check_whole_prompts(scenario, policies, "enable_chunked_prefill: false")
     return replace(vllm, scheduling_policy=order)
-
-
-def _check_whole_prompts(scenario: Scenario, policies: PolicySpecs, setting: str) -> None:
-    if policies["chunk_size"]["name"] == "fixed":
-        message = f"'fixed' cuts prompts, which engine.{setting} forbids"
-        raise ScenarioError(scenario.source, "policies.chunk_size.name", message)
 
 
 def _check_chunk_size(scenario: Scenario, policies: PolicySpecs, key: str, cap: int | None, page_size: int = 1) -> None:

@@ -40,14 +40,10 @@ class PrefillBatch:
         limits += [tokens for tokens in (step.prefill_budget, step.request_limit) if tokens is not None]
         return min(limits)
 
-    def num_known(self, sequence: Sequence) -> int:
-        """Prompt and output tokens of a running sequence that are delivered."""
-        return self.step.core.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
-
     def reservation(self, sequence: Sequence) -> float:
         """Tokens that a running sequence has reserved for its outputs to come."""
         ratio = 1.0 if sequence.request.ignore_eos else self.policy.ratio.value
-        return left_to_generate(sequence, self.num_known(sequence)) * ratio
+        return left_to_generate(sequence, self.step.core.num_known(sequence)) * ratio
 
     # Who is in
 
@@ -135,7 +131,7 @@ class PrefillBatch:
     def _state(self, sequence: Sequence) -> tuple[float, int]:
         """Tokens still to generate, and tokens held."""
         ratio = 1.0 if sequence.request.ignore_eos else self.policy.ratio.value
-        known = self.num_known(sequence)
+        known = self.step.core.num_known(sequence)
         return (sequence.end - sequence.prompt_tokens) * ratio - (known - sequence.prompt_tokens), known
 
     # Off it goes

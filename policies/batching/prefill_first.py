@@ -19,7 +19,7 @@ REFRESH_EVERY = 32
 
 @register("batching", "prefill_first")
 class PrefillFirst:
-    """Prefills run alone, before decodes; memory is reserved for outputs; the youngest are retracted when it is short.
+    """Prefills run alone, before decodes; memory is reserved for outputs; when it is short some are retracted.
 
     `mixed_chunk` lets decodes run with prefills; `prefill_decode_interval` forces decode steps after each prefill.
     `stepwise` is the loop of decision logs: it has no idle state, so rounds without work are steps like any other.

@@ -10,6 +10,8 @@ from ..registry import register
 class Fixed:
     """At most `tokens` prefill tokens a step, all requests together; decodes are not counted."""
 
+    requires = ("chunked_prefill",)
+
     def __init__(self, tokens: int) -> None:
         if tokens < 1:
             raise ValueError(f"tokens: {tokens} is out of range; at least 1")

@@ -90,10 +90,13 @@ class EngineCore:
         """Blocks that can be handed out."""
         return self.kv_cache.pool.num_free
 
+    def num_known(self, sequence: Sequence) -> int:
+        """Prompt and output tokens of a sequence that are delivered."""
+        return self.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
+
     def num_outputs(self, sequence: Sequence) -> int:
         """Output tokens of a sequence that are delivered."""
-        known = self.batch.num_known(sequence) if sequence.in_batch else sequence.num_tokens
-        return known - sequence.prompt_tokens
+        return self.num_known(sequence) - sequence.prompt_tokens
 
     def peek_prefix(self, sequence: Sequence) -> int:
         """Tokens of a waiting sequence that the prefix index holds, or the host."""

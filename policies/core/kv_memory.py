@@ -23,11 +23,6 @@ class AnyMatch(Protocol):
         """Whole blocks of it."""
         ...
 
-    @property
-    def num_idle(self) -> int:
-        """Of these, blocks that nobody uses: free until they are acquired."""
-        ...
-
 
 class CountsFree(Protocol):
     """The memory itself."""

@@ -35,9 +35,6 @@ class RadixMatch(NamedTuple):
     found: TreeMatch | None
     num_blocks: int
 
-    num_idle: int = 0
-    """A lock is taken before memory is counted, so none of them has to be."""
-
 
 NOTHING = RadixMatch(None, 0)
 
@@ -101,7 +98,14 @@ class RadixCache:
 
     def num_to_admit(self, sequence: Sequence, match: RadixMatch, num_tokens: int) -> int:
         """Pages that the waiting sequence takes with its first `num_tokens` tokens."""
-        return -(-num_tokens // self.block_size) - match.num_blocks + match.num_idle
+        return -(-num_tokens // self.block_size) - match.num_blocks + self._num_idle(match)
+
+    def _num_idle(self, match: RadixMatch) -> int:
+        """Pages of a cached prefix that nobody has locked: free until it is acquired."""
+        num_tokens, node = 0, match.found.node if match.found is not None else None
+        while node is not None and not node.num_locks:
+            num_tokens, node = num_tokens + node.num_tokens, node.parent
+        return num_tokens // self.block_size
 
     def has_room(self, num_blocks: int, num_spare: int) -> bool:
         """Whether so many pages can be handed out, with `num_spare` left."""
@@ -185,9 +189,9 @@ class RadixCache:
         if not self.caching:
             return
         end = num_tokens - num_tokens % self.block_size
-        before, self_locked = sequence.node, sequence.num_locked
+        before, num_locked = sequence.node, sequence.num_locked
         inserted = self._insert(sequence, end)
-        self.pool.num_blank += (inserted.num_matched - self_locked) // self.block_size
+        self.pool.num_blank += (inserted.num_matched - num_locked) // self.block_size
         self.tree.lock(inserted.node)
         if before is not None:
             self.tree.unlock(before)

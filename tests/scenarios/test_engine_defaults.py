@@ -156,8 +156,20 @@ def test_a_chunk_above_sglangs_or_below_a_page_is_an_error(tmp_path: Path) -> No
     small = load_scenario(path, [SGLANG, "policies.chunk_size={name: fixed, tokens: 8}", "engine.page_size=16"])
     with pytest.raises(ScenarioError, match=r"8 is out of range: at least engine\.page_size, 16"):
         resolve(small, 79 * GIB, 131_072)
-    with pytest.raises(ScenarioError, match=r"'fixed' cuts prompts, which engine\.chunked_prefill_size: -1 forbids"):
-        resolve(load_scenario(path, [SGLANG, chunk, "engine.chunked_prefill_size=-1"]), 79 * GIB, 131_072)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [SGLANG, "engine.chunked_prefill_size=-1"],
+        ["engine.enable_chunked_prefill=false", "engine.max_model_len=4096", "engine.max_num_batched_tokens=4096"],
+    ],
+)
+def test_a_chunk_where_prompts_are_computed_whole_is_an_error(tmp_path: Path, keys: list[str]) -> None:
+    chunk = "policies.chunk_size={name: fixed, tokens: 512}"
+    with pytest.raises(ScenarioError, match=r"chunk_size\.name: 'fixed' requires prompts that may be computed in chunks"):
+        assemble(load_scenario(write_scenario(tmp_path), [*keys, chunk]))
+    assemble(load_scenario(write_scenario(tmp_path), keys))
 
 
 def test_sglang_is_put_together(tmp_path: Path) -> None:
