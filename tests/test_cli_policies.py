@@ -200,7 +200,7 @@ def test_show_says_all_about_a_policy(scenario: Path, capsys: Capture) -> None:
     assert str(scenario.parent / "mine.py") in done.out.replace("\n", "")
     facts = llmsim(capsys, "policies", "show", "chunk_size/fixed", "--json").json()
     assert facts["parameters"] == {"tokens": {"type": "int"}}
-    assert (facts["kind"], facts["name"], facts["requires"]) == ("chunk_size", "fixed", [])
+    assert (facts["kind"], facts["name"], facts["requires"]) == ("chunk_size", "fixed", ["chunked_prefill"])
     assert facts["file"].endswith("policies/chunk_size/fixed.py")
 
 

@@ -167,7 +167,8 @@ def test_a_chunk_above_sglangs_or_below_a_page_is_an_error(tmp_path: Path) -> No
 )
 def test_a_chunk_where_prompts_are_computed_whole_is_an_error(tmp_path: Path, keys: list[str]) -> None:
     chunk = "policies.chunk_size={name: fixed, tokens: 512}"
-    with pytest.raises(ScenarioError, match=r"chunk_size\.name: 'fixed' requires prompts that may be computed in chunks"):
+    says = r"chunk_size\.name: 'fixed' requires prompts that may be computed in chunks"
+    with pytest.raises(ScenarioError, match=says):
         assemble(load_scenario(write_scenario(tmp_path), [*keys, chunk]))
     assemble(load_scenario(write_scenario(tmp_path), keys))
 
