@@ -69,6 +69,14 @@ class Swap(NamedTuple):
     reason: str
 
 
+class Grant(NamedTuple):
+    """Blocks of a sequence's table, from index `start` on: new ones, or others in place of those that stood there."""
+
+    sequence: Sequence
+    start: int
+    blocks: list[int]
+
+
 class Eviction(NamedTuple):
     """Cached blocks that were given up for someone."""
 
@@ -115,6 +123,9 @@ class StepPlan:
     detached: Items[Sequence] = ()
     """Of the `num_decodes`, those that have left the batch since: their token is delivered one by one."""
     evictions: Items[Eviction] = ()
+    grants: Items[Grant] = ()
+    """Where a real engine asks for them (`EngineCore.tells_grants`): the changes of block tables since the plan before,
+    in their order. One that is admitted begins with an empty table."""
     blocked: Blocked | None = None
     """What kept the first waiting sequence out."""
     refused_blocks: int = 0

@@ -1,0 +1,51 @@
+"""What a driver asks of an executor; torch is not needed to know it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from ..policies.core.estimator import StepCost
+from ..policies.core.plan import StepPlan, StepResult
+from ..policies.core.request import Output, Request
+
+
+class StepDone(NamedTuple):
+    """What is known of a step once its tokens have reached the host."""
+
+    result: StepResult
+    cost: StepCost
+    """Device time as measured; host time as far as the executor knows it."""
+    tokens: dict[str, int]
+    """The token of each request that got one in this step, where outputs are sampled; empty where they are forced."""
+
+
+class Ticket(Protocol):
+    """A step on its way."""
+
+    def wait(self) -> StepDone:
+        """Wait until its tokens have reached the host. Raises StepFailed, which names the step. Once."""
+        ...
+
+
+class StepFailed(RuntimeError):
+    """A step could not be carried out, or yielded numbers that are none. The message names it."""
+
+
+class Executor(Protocol):
+    """Carries out plans in order."""
+
+    def expect(self, request: Request, output: Output) -> None:
+        """Learn of a request before it is given to the core, and what it will generate where outputs are forced."""
+        ...
+
+    def forget(self, request_id: str) -> None:
+        """The request ended."""
+        ...
+
+    def launch(self, plan: StepPlan) -> Ticket:
+        """Send a step on its way, right after it was planned and before anything else is planned. Does not wait."""
+        ...
+
+    def close(self) -> None:
+        """Finish what is under way and free the device's memory."""
+        ...

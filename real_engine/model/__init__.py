@@ -1,0 +1,1 @@
+"""Decoder-only transformers: configuration, weights, forward pass."""
