@@ -1,11 +1,11 @@
 """What a device remembers from step to step: block tables, contexts, last tokens, who is in the decode batch.
 
-    R           rows, row 0 of nobody
-    tables      [R, max_blocks] int32
-    contexts    [R] int64        tokens computed of members of the decode batch
-    tokens      [R] int64        the latest token, input of the next decode
-    members     [R - 1] int64    rows of the decode batch, 0 behind them
-    info        [R, 6] int64     one line a request, below
+R           rows, row 0 of nobody
+tables      [R, max_blocks] int32
+contexts    [R] int64        tokens computed of members of the decode batch
+tokens      [R] int64        the latest token, input of the next decode
+members     [R - 1] int64    rows of the decode batch, 0 behind them
+info        [R, 6] int64     one line a request, below
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ Ints = NDArray[np.int64]
 class RealExecutor:
     """Runs plans of a core that tells its grants, on the model's device, with KV of its own.
 
-    With `outputs="forced"` requests generate the workload's content, with "sampled" what the model says; lengths are the
-    workload's in both, unless one of `stop_tokens` comes first.
+    With `outputs="forced"` requests generate the workload's content, with "sampled" what the model says; lengths are
+    the workload's in both, unless one of `stop_tokens` comes first.
     """
 
     def __init__(
@@ -48,13 +48,15 @@ class RealExecutor:
         outputs: Outputs = "forced",
         stop_tokens: Iterable[int] = (),
         uses_graphs: bool = True,
+        stream: Stream | None = None,
     ) -> None:
+        """`stream`: another than the device's own, for measurements."""
         device = model.device
         max_blocks = -(-min(config.max_model_len, config.num_blocks * config.block_size) // config.block_size)
         self._samples = outputs == "sampled"
         self._stop_tokens = np.array(sorted(set(stop_tokens)), np.int64)
         self._kv = kv_storage(model, config)
-        self._contents = Contents(model.config.vocab_size)
+        self._contents = Contents(model.config.spec.vocab_size)
         self._mirror = Mirror(config.max_num_seqs, max_blocks, config.block_size)
         self._state = DeviceState(config.max_num_seqs, max_blocks, device)
         self._host_kv = HostKV(self._kv)
@@ -64,7 +66,7 @@ class RealExecutor:
         self._outputs: dict[str, list[int]] = {}
         self._params: dict[str, SamplingParams] = {}
         self._num_random = 0
-        self._stream: Stream = CudaStream(device) if device.type == "cuda" else ThreadStream()
+        self._stream = stream or (CudaStream(device) if device.type == "cuda" else ThreadStream())
         if device.type == "cuda" and uses_graphs:
             self._capture(min(config.max_num_seqs, config.max_num_batched_tokens))
 
@@ -79,7 +81,8 @@ class RealExecutor:
             raise ValueError(f"{request.id}: literal output tokens cannot be forced on a device")
         self._calendar.expect(request.id, request.max_tokens, output)
         if self._samples:
-            self._outputs[request.id] = tokens = []
+            tokens: list[int] = []
+            self._outputs[request.id] = tokens
             self._contents.learn(request.output_content, tokens)
         self._params[request.id] = sampling
         self._num_random += sampling.temperature > 0
@@ -171,8 +174,8 @@ class StepTicket:
 
 def kv_storage(model: Transformer, config: EngineConfig) -> KVStorage:
     """Empty KV memory for the core's blocks: zeros, so that nothing unwritten is ever a NaN."""
-    shape = (config.num_blocks, model.config.num_kv_heads, config.block_size, model.config.head_dim)
+    shape = (config.num_blocks, model.config.spec.num_kv_heads, config.block_size, model.config.spec.head_dim)
     caches = [
-        torch.zeros(shape, dtype=model.dtype, device=model.device) for _ in range(2 * model.config.num_layers)
+        torch.zeros(shape, dtype=model.dtype, device=model.device) for _ in range(2 * model.config.spec.num_layers)
     ]
     return KVStorage(tuple(caches[0::2]), tuple(caches[1::2]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ Decode = Callable[[int, bool], Tensor]
 
 
 def buckets(max_rows: int) -> list[int]:
-    """Batch sizes that get a graph, up to `max_rows`: small ones close together, so that padding stays below an eighth."""
+    """Batch sizes that get a graph, up to `max_rows`; close enough for padding to stay below an eighth from 32 on."""
     sizes = [1, 2, 4]
     while sizes[-1] < max_rows:
         last = sizes[-1]
@@ -24,7 +25,7 @@ def buckets(max_rows: int) -> list[int]:
 class DecodeGraph:
     """One captured step. What it reads and writes has a fixed address."""
 
-    def __init__(self, decode: Decode, num_rows: int, pool: object, *, is_random: bool) -> None:
+    def __init__(self, decode: Decode, num_rows: int, pool: Any, *, is_random: bool) -> None:
         self._num_rows = num_rows
         self._graph = torch.cuda.CUDAGraph()
         decode(num_rows, is_random)  # compiles and allocates what a capture must not

@@ -100,9 +100,7 @@ class StepRunner:
         blocks = self._state.tables[rows, positions // size].to(torch.int64)
         return blocks * size + positions % size
 
-    def _deliver(
-        self, hidden: Tensor, sampled: Tensor, rows: Tensor, contexts: Tensor, *, is_random: bool
-    ) -> Tensor:
+    def _deliver(self, hidden: Tensor, sampled: Tensor, rows: Tensor, contexts: Tensor, *, is_random: bool) -> Tensor:
         """Choose a token for each of rows [S], whose context is now contexts [S]; note it as its next input."""
         is_finite = torch.isfinite(hidden.sum(dtype=torch.float32)).to(torch.int64).reshape(1)
         tokens = self._choose(sampled, rows, contexts, is_random=is_random)
@@ -124,4 +122,4 @@ class StepRunner:
         if not self._forces_outputs:
             return chosen
         lines = self._state.info[rows]
-        return hashed_on_device(lines[:, KEY], contexts - lines[:, PROMPT], self.model.config.vocab_size)
+        return hashed_on_device(lines[:, KEY], contexts - lines[:, PROMPT], self.model.config.spec.vocab_size)

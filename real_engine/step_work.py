@@ -6,7 +6,7 @@ The decode batch needs nothing from the host; what follows it is the `tail`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,11 @@ from .contents import Contents
 from .mirror import Changes, Mirror
 
 Ints = NDArray[np.int64]
-NOTHING: Ints = np.zeros(0, np.int64)
+
+
+def nothing() -> Ints:
+    """No numbers."""
+    return np.zeros(0, np.int64)
 
 
 @dataclass(slots=True)
@@ -29,20 +33,20 @@ class StepWork:
     num_members: int
     """Of the decode batch."""
     num_singles: int = 0
-    tail_tokens: Ints = NOTHING
+    tail_tokens: Ints = field(default_factory=nothing)
     """Token ids of singles and chunks; 0 where only the device knows them."""
-    tail_rows: Ints = NOTHING
+    tail_rows: Ints = field(default_factory=nothing)
     """Whose they are."""
-    tail_positions: Ints = NOTHING
-    unknown_at: Ints = NOTHING
+    tail_positions: Ints = field(default_factory=nothing)
+    unknown_at: Ints = field(default_factory=nothing)
     """Places in the tail of tokens that a step under way samples."""
-    chunk_rows: Ints = NOTHING
-    query_starts: Ints = NOTHING
+    chunk_rows: Ints = field(default_factory=nothing)
+    query_starts: Ints = field(default_factory=nothing)
     """Counted from the first chunk's first token; one more than there are chunks."""
-    chunk_contexts: Ints = NOTHING
+    chunk_contexts: Ints = field(default_factory=nothing)
     """Tokens with this step's."""
     max_query_len: int = 0
-    tail_samples: Ints = NOTHING
+    tail_samples: Ints = field(default_factory=nothing)
     """Places in the tail of the tokens after which one is sampled."""
 
     @property
@@ -94,7 +98,7 @@ def _known(row: Row, contents: Contents) -> Ints:
     """The row's tokens that the host knows: all but one that a step under way samples."""
     sequence: Sequence = row.sequence
     stop = min(row.num_computed + row.num_tokens, sequence.num_tokens)
-    return contents.tokens(sequence.stream, row.num_computed, stop) if stop > row.num_computed else NOTHING
+    return contents.tokens(sequence.stream, row.num_computed, stop) if stop > row.num_computed else nothing()
 
 
 def _note_chunks(work: StepWork, chunks: list[Row], mirror: Mirror) -> None:

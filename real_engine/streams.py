@@ -100,7 +100,9 @@ class CudaStream:
 
 
 class _PendingEvent:
-    def __init__(self, values: Tensor, start: torch.cuda.Event, end: torch.cuda.Event, copied: torch.cuda.Event) -> None:
+    def __init__(
+        self, values: Tensor, start: torch.cuda.Event, end: torch.cuda.Event, copied: torch.cuda.Event
+    ) -> None:
         self._values = values
         self._start, self._end, self._copied = start, end, copied
 
