@@ -30,6 +30,8 @@ class DataSheet(Section):
     bf16_tflop_s: _Quantity
     fp8_tflop_s: _Quantity | None = None
     """None: no fp8 tensor cores."""
+    fp32_tflop_s: _Quantity | None = None
+    """None: not known, and nothing runs in float32."""
     interconnect_gb_s: _Quantity | None = None
     """None: it stands alone."""
     host_link_gb_s: _Quantity | None = None

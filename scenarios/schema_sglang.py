@@ -83,8 +83,9 @@ class SglangEngine(Section):
     under `priority` eviction SGLang lets low values go first, so that with this the urgent's prefixes do."""
     prefill_decode_interval: Annotated[int, Field(ge=0, le=10**9)] | None = None
     """Decode steps between two prefills; 0 is none."""
-    dtype: Literal["auto", "bfloat16", "float16"] | None = None
-    """Of activations, and of weights that are not quantized: either takes 16 bits and the same time."""
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] | None = None
+    """Of activations, and of weights that are not quantized: those of 16 bits take the same time. float32: all
+    is in it, which a data sheet of one's own must know (`fp32_tflop_s`)."""
     quantization: Literal["fp8", "awq", "gptq"] | None = None
     """Of the linear layers' weights; awq and gptq are int4 in groups of 128. Left out: as the model's file says."""
     kv_cache_dtype: Literal["auto", "bf16", "bfloat16", "fp8_e4m3", "fp8_e5m2"] | None = None

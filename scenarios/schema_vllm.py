@@ -53,8 +53,9 @@ class VllmEngine(Section):
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
     num_gpu_blocks_override: Annotated[int, Field(ge=2, le=10**12)] | None = None
     """Pins the number of KV blocks, the null block (never handed out) included."""
-    dtype: Literal["auto", "bfloat16", "float16"] | None = None
-    """Of activations, and of weights that are not quantized: either takes 16 bits and the same time."""
+    dtype: Literal["auto", "bfloat16", "float16", "float32"] | None = None
+    """Of activations, and of weights that are not quantized: those of 16 bits take the same time. float32: all
+    is in it, which a data sheet of one's own must know (`fp32_tflop_s`)."""
     quantization: Literal["fp8", "awq", "gptq"] | None = None
     """Of the linear layers' weights; awq and gptq are int4 in groups of 128. Left out: as the model's file says."""
     kv_cache_dtype: Literal["auto", "bf16", "fp8"] | None = None

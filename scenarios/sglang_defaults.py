@@ -54,7 +54,7 @@ class ResolvedSglang:
     enable_priority_scheduling: bool
     schedule_low_priority_values_first: bool
     prefill_decode_interval: int
-    dtype: Literal["auto", "bfloat16", "float16"]
+    dtype: Literal["auto", "bfloat16", "float16", "float32"]
     quantization: Literal["fp8", "awq", "gptq"] | None
     """None: as the model's file says."""
     kv_cache_dtype: Literal["auto", "bf16", "bfloat16", "fp8_e4m3", "fp8_e5m2"]

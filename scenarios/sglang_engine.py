@@ -7,6 +7,7 @@ from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import MemoryBudget
 from ..policies.core.model_spec import ACTIVATION_BYTES, ModelSpec
 from ..policies.core.static_memory import static_memory_budget
+from .precision import activation_bytes
 from .sglang_defaults import ResolvedSglang
 
 
@@ -48,4 +49,6 @@ def sglang_config(engine: ResolvedSglang, budget: MemoryBudget, prefix_index: Pr
 
 def sglang_kv_bytes(engine: ResolvedSglang) -> int:
     """Bytes of a number in the KV cache."""
-    return 1 if engine.kv_cache_dtype.startswith("fp8") else ACTIVATION_BYTES
+    if engine.kv_cache_dtype.startswith("fp8"):
+        return 1
+    return activation_bytes(engine.dtype) if engine.kv_cache_dtype == "auto" else ACTIVATION_BYTES

@@ -27,7 +27,7 @@ class ResolvedVllm:
     gpu_memory_utilization: float
     num_gpu_blocks_override: int | None
     """None: as many as the memory holds."""
-    dtype: Literal["auto", "bfloat16", "float16"]
+    dtype: Literal["auto", "bfloat16", "float16", "float32"]
     quantization: Literal["fp8", "awq", "gptq"] | None
     """None: as the model's file says."""
     kv_cache_dtype: Literal["auto", "bf16", "fp8"]

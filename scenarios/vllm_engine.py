@@ -6,6 +6,7 @@ from ..policies.core.config import EngineConfig, PrefixIndex
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import MemoryBudget, memory_budget
 from ..policies.core.model_spec import ACTIVATION_BYTES, ModelSpec
+from .precision import activation_bytes
 from .vllm_defaults import ResolvedVllm
 
 
@@ -44,4 +45,6 @@ def vllm_config(engine: ResolvedVllm, budget: MemoryBudget, prefix_index: Prefix
 
 def vllm_kv_bytes(engine: ResolvedVllm) -> int:
     """Bytes of a number in the KV cache."""
-    return 1 if engine.kv_cache_dtype == "fp8" else ACTIVATION_BYTES
+    if engine.kv_cache_dtype == "fp8":
+        return 1
+    return activation_bytes(engine.dtype) if engine.kv_cache_dtype == "auto" else ACTIVATION_BYTES

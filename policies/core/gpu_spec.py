@@ -19,6 +19,8 @@ class GpuSpec:
     """Dense, without sparsity."""
     fp8_flop_per_s: float | None = None
     """Dense; None: no fp8 tensor cores."""
+    fp32_flop_per_s: float | None = None
+    """None: the sheet does not say."""
     interconnect_bytes_per_s: float | None = None
     """To the other GPUs of the machine, both directions together; None: it stands alone."""
     host_link_bytes_per_s: float | None = None
@@ -26,16 +28,20 @@ class GpuSpec:
 
     def __post_init__(self) -> None:
         speeds = [self.bandwidth_bytes_per_s, self.bf16_flop_per_s]
-        others = (self.fp8_flop_per_s, self.interconnect_bytes_per_s, self.host_link_bytes_per_s)
+        others = (self.fp8_flop_per_s, self.fp32_flop_per_s, self.interconnect_bytes_per_s, self.host_link_bytes_per_s)
         speeds += [speed for speed in others if speed is not None]
         if self.memory_bytes <= 0 or not all(0 < speed < float("inf") for speed in speeds):
             raise ValueError(f"{self.name}: memory and speeds must be above zero")
 
     def peak_flop_per_s(self, dtype: Dtype) -> float:
-        """Dense FLOP/s of the tensor cores for weights of this type; ValueError where there are none.
+        """Dense FLOP/s for weights of this type; ValueError where there are no units for it, or the sheet does not say.
 
         int4 weights are multiplied in bf16: kernels turn them back on the way.
         """
+        if dtype == "fp32":
+            if self.fp32_flop_per_s is None:
+                raise ValueError(f"{self.name} has no fp32_tflop_s on its data sheet; choose 16 bits")
+            return self.fp32_flop_per_s
         if dtype != "fp8":
             return self.bf16_flop_per_s
         if self.fp8_flop_per_s is None:

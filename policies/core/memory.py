@@ -126,9 +126,9 @@ def activation_bytes(model: ModelSpec, tensor_parallel: int, max_num_batched_tok
     mlp = (
         3 * model.intermediate_size // tensor_parallel * max(model.experts_per_token, 1)
     )  # gate and up, and their product
-    layer = max_num_batched_tokens * (2 * model.hidden_size + max(attention, mlp)) * ACTIVATION_BYTES
+    layer = max_num_batched_tokens * (2 * model.hidden_size + max(attention, mlp)) * model.activation_bytes
     rows = min(max_num_seqs, max_num_batched_tokens)
-    hidden = max_num_batched_tokens * model.hidden_size * ACTIVATION_BYTES
+    hidden = max_num_batched_tokens * model.hidden_size * model.activation_bytes
     return max(layer, hidden + rows * model.vocab_size * SAMPLER_BYTES_PER_LOGIT)
 
 

@@ -37,6 +37,7 @@ def gpu_from_sheet(sheet: Mapping[str, Any]) -> GpuSpec:
         bandwidth_bytes_per_s=sheet["bandwidth_gb_s"] * 1e9,
         bf16_flop_per_s=sheet["bf16_tflop_s"] * 1e12,
         fp8_flop_per_s=_times(1e12, sheet["fp8_tflop_s"]),
+        fp32_flop_per_s=_times(1e12, sheet.get("fp32_tflop_s")),
         interconnect_bytes_per_s=_times(1e9, sheet["interconnect_gb_s"]),
         host_link_bytes_per_s=_times(1e9, sheet["host_link_gb_s"]),
     )

@@ -18,6 +18,7 @@ class KernelFloors:
     def __init__(self, model: ModelSpec, gpu: GpuSpec, tensor_parallel: int, kv_dtype_bytes: int) -> None:
         self.transformer = Transformer(model, tensor_parallel, kv_dtype_bytes)
         self.roofline = Roofline(gpu, Efficiencies())
+        self._attention_flop_per_s = gpu.peak_flop_per_s(model.activation_dtype)
 
     def kernel(self, name: str, size: int) -> Kernel:
         """A kernel at so many tokens or rows; KeyError where the model has none of that name."""
@@ -48,8 +49,9 @@ class KernelFloors:
         tensor_parallel = self.transformer.tensor_parallel
         width = model.heads_per_gpu(tensor_parallel) * model.head_dim
         kv_width = model.kv_heads_per_gpu(tensor_parallel) * model.head_dim
-        num_bytes = 2 * kv_width * self.transformer.kv_dtype_bytes * context + 4 * width * queries
-        return US_PER_S * max(num_bytes / gpu.bandwidth_bytes_per_s, 4 * width * pairs / gpu.bf16_flop_per_s)
+        num_bytes = 2 * kv_width * self.transformer.kv_dtype_bytes * context
+        num_bytes += 2 * width * model.activation_bytes * queries
+        return US_PER_S * max(num_bytes / gpu.bandwidth_bytes_per_s, 4 * width * pairs / self._attention_flop_per_s)
 
     def _launch_us(self, kernel: Kernel) -> float:
         return US_PER_S * max(self.roofline.compute_floor_s(kernel), self.roofline.memory_floor_s(kernel))

@@ -20,11 +20,11 @@ class Efficiencies:
     kv: float = 0.75
     """Of the bandwidth: attention and the KV write."""
     bf16: float = 0.65
-    """Of the bf16 FLOP/s: linear layers with bf16 or int4 weights."""
+    """Of the bf16 FLOP/s: linear layers with bf16 or int4 weights. (Of the fp32 FLOP/s where all is in fp32.)"""
     fp8: float = 0.55
     """Of the FLOP/s: linear layers with fp8 weights."""
     attention: float = 0.45
-    """Of the bf16 FLOP/s: attention."""
+    """Of the same FLOP/s: attention."""
     kernel_gap_s: float = 0.5e-6
     """Added by every launch: in a CUDA graph a 2.9 us kernel takes 3.4 us (NVIDIA's blog on them, 2019)."""
     all_reduce_latency_s: float = 12e-6

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...policies.core.estimator import StepShape
-from ...policies.core.model_spec import ACTIVATION_BYTES, Dtype, ModelSpec, stored_bytes
+from ...policies.core.model_spec import Dtype, ModelSpec, stored_bytes
 from .kernel import Kernel
 
 AttentionLoad = tuple[int, int, int]
@@ -83,14 +83,19 @@ class Transformer:
     def row_kernels(self, num_rows: int) -> list[Kernel]:
         """lm_head and sampler for that many rows; none without rows.
 
-        The sampler turns the bf16 logits into fp32 and reads them once more, for the largest.
+        The sampler turns the logits into fp32 and reads them once more, for the largest.
         """
         if num_rows == 0:
             return []
         vocab = self.model.vocab_per_gpu(self.tensor_parallel)
         return [
-            self._linear("lm_head", 1, num_rows, self.model.hidden_size, vocab, "bf16"),
-            Kernel("sampler", "elementwise", 1, num_bytes=num_rows * self.model.vocab_size * (2 + 4 + 4)),
+            self._linear("lm_head", 1, num_rows, self.model.hidden_size, vocab, self.model.activation_dtype),
+            Kernel(
+                "sampler",
+                "elementwise",
+                1,
+                num_bytes=num_rows * self.model.vocab_size * (self.model.activation_bytes + 4 + 4),
+            ),
         ]
 
     def attention_groups(self) -> list[AttentionGroup]:
@@ -109,13 +114,14 @@ class Transformer:
         width = self.model.heads_per_gpu(self.tensor_parallel) * self.model.head_dim
         kv_width = self.model.kv_heads_per_gpu(self.tensor_parallel) * self.model.head_dim
         kv_bytes = 2 * kv_width * self.kv_dtype_bytes * context_tokens
-        query_bytes = 2 * width * ACTIVATION_BYTES * num_queries
+        query_bytes = 2 * width * self.model.activation_bytes * num_queries
         return Kernel(
             name,
             "attention",
             num_layers,
             flops=4 * width * num_pairs,
             num_bytes=kv_bytes + query_bytes,
+            dtype=self.model.activation_dtype,
         )
 
     def step_kernels(self, shape: StepShape) -> list[Kernel]:
@@ -151,7 +157,7 @@ class Transformer:
     def _experts(self, num_tokens: int) -> list[Kernel]:
         layers, model = self.model.num_layers, self.model
         return [
-            self._linear("router", layers, num_tokens, model.hidden_size, model.num_experts, "bf16"),
+            self._linear("router", layers, num_tokens, model.hidden_size, model.num_experts, model.activation_dtype),
             self.moe_kernel(num_tokens, model.active_experts(num_tokens)),
         ]
 
@@ -163,7 +169,7 @@ class Transformer:
         model = self.model
         intermediate, rows = model.intermediate_size // self.tensor_parallel, num_tokens * model.experts_per_token
         weights = 3 * model.hidden_size * intermediate
-        activations = rows * (2 * model.hidden_size + 6 * intermediate) * ACTIVATION_BYTES
+        activations = rows * (2 * model.hidden_size + 6 * intermediate) * model.activation_bytes
         return Kernel(
             "moe",
             "linear",
@@ -185,7 +191,7 @@ class Transformer:
                 "kv_write",
                 "kv_write",
                 layers,
-                num_bytes=num_tokens * 2 * kv_width * (ACTIVATION_BYTES + self.kv_dtype_bytes),
+                num_bytes=num_tokens * 2 * kv_width * (model.activation_bytes + self.kv_dtype_bytes),
             ),
         ]
         if not model.num_experts:
@@ -193,13 +199,13 @@ class Transformer:
         if model.qk_norm:
             kernels.append(self._elementwise("qk_norm", layers, num_tokens * 2 * query_key))
         if gpus > 1:
-            size = num_tokens * model.hidden_size * ACTIVATION_BYTES
+            size = num_tokens * model.hidden_size * model.activation_bytes
             kernels.append(Kernel("all_reduce", "all_reduce", 2 * layers, link_bytes=size))
         return kernels
 
     def _linear(self, name: str, launches: int, rows: int, width_in: int, width_out: int, dtype: Dtype) -> Kernel:
         weights = width_in * width_out
-        activations = rows * (width_in + width_out) * ACTIVATION_BYTES
+        activations = rows * (width_in + width_out) * self.model.activation_bytes
         return Kernel(
             name,
             "linear",
@@ -210,4 +216,4 @@ class Transformer:
         )
 
     def _elementwise(self, name: str, launches: int, num_elements: int) -> Kernel:
-        return Kernel(name, "elementwise", launches, num_bytes=num_elements * ACTIVATION_BYTES)
+        return Kernel(name, "elementwise", launches, num_bytes=num_elements * self.model.activation_bytes)

@@ -42,11 +42,28 @@ def test_either_dtype_of_16_bits_is_the_same(tmp_path: Path) -> None:
         assert chosen.resolved()["engine"]["dtype"] == dtype
 
 
+def test_float32_doubles_weights_and_cache_and_has_its_own_peak(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "{name: mine, memory_gib: 80, bandwidth_gb_s: 900, bf16_tflop_s: 200, fp32_tflop_s: 20}"
+    )
+    sheet = f"hardware.gpu={tmp_path / 'mine.yaml'}"
+    narrow, wide = assembled(tmp_path, sheet), assembled(tmp_path, sheet, "engine.dtype=float32")
+    assert wide.model.dtype == "fp32"
+    assert wide.budget.weights_bytes == 2 * narrow.budget.weights_bytes
+    assert wide.budget.kv_bytes_per_token == 2 * narrow.budget.kv_bytes_per_token
+    prefill = StepShape([(4096, 0)], 0, 0, 0, 1, 0)
+    ours, theirs = (a.cost_model().step_cost(prefill) for a in (wide, narrow))
+    assert ours.compute_ns == pytest.approx(10 * theirs.compute_ns)
+    assert ours.memory_ns == pytest.approx(2 * theirs.memory_ns, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("override", "says"),
     [
         ("engine.quantization=int4", "engine.quantization: 'int4' is unknown; "),
-        ("engine.dtype=float32", "engine.dtype: 'float32' is unknown; "),
+        ("engine.dtype=float64", "engine.dtype: 'float64' is unknown; "),
+        ("engine.dtype=float32", "engine.dtype: h100-sxm has no fp32_tflop_s on its data sheet"),
+        ("engine={quantization: fp8, dtype: float32}", "engine.dtype: 'float32' does not go with the fp8 weights of"),
     ],
 )
 def test_an_unknown_precision_is_one_line(tmp_path: Path, override: str, says: str) -> None:

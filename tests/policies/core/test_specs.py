@@ -16,7 +16,7 @@ def test_every_model_and_gpu_carries_the_name_of_its_file():
 def test_the_catalog_holds_the_promised_names_in_order():
     assert specs.model_names() == [
         *("gemma-2-9b", "llama-3.1-70b", "llama-3.1-8b", "llama-3.2-1b", "mistral-7b"),
-        *("qwen2.5-7b", "qwen3-0.6b", "qwen3-14b", "qwen3-30b-a3b", "qwen3-32b", "qwen3-8b", "tiny"),
+        *("qwen2.5-7b", "qwen3-0.6b", "qwen3-14b", "qwen3-30b-a3b", "qwen3-32b", "qwen3-8b", "small-cpu", "tiny"),
     ]
     assert specs.gpu_names() == [
         *("a100-40g", "a100-80g", "b200", "gh200-96g", "h100-pcie", "h100-sxm", "h200-sxm"),
