@@ -7,18 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..policies.core import specs
-from ..policies.core.model_spec import ModelSpec
-from ..sim.cost_model.attention_curve import AttentionCurve
+from ..sim.cost_model.attention import attention_of
 from ..sim.cost_model.kernel_floors import KernelFloors
-from ..sim.cost_model.profile import Profile
-from ..sim.cost_model.profile_header import Fit, KernelFit, ModelShapes, ProfileHeader, UnequalContexts
+from ..sim.cost_model.profile import Profile, gpu_of
+from ..sim.cost_model.profile_header import AttentionLaunches, Fit, KernelFit, ProfileHeader, UnequalContexts
 from ..sim.cost_model.tile_curve import GEMMS
 from ..sim.cost_model.timings import SHAPES, ProfileError, Shape, Timing
 from .checks import check_timings, merged
 from .held_out import SHARE, errors_of, held_out_errors
 from .holes import fill
+from .step_residual import fit_residual
 from .tiles import best_tile
 from .unequal import fit_unequal
+from .whole_steps import WholeStep
 
 
 def checked(table: Profile) -> list[Timing]:
@@ -29,10 +30,11 @@ def checked(table: Profile) -> list[Timing]:
     return merged(table.timings)
 
 
-def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False) -> Profile:
+def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False, steps: Sequence[WholeStep] = ()) -> Profile:
     """The profile of a table; ProfileError where the table has a fault. The same seed holds out the same points.
 
-    Timings of unequal contexts go into the correction, which steps get if asked for, and are not kept.
+    Timings of unequal contexts go into the correction, which steps get if asked for, and are not kept. Whole `steps`
+    give the residual; without them it is as the table says.
     """
     timings, floors = checked(table), floors_of(table.header)
     by_kernel = {kernel: [timing for timing in timings if timing.kernel == kernel] for kernel in SHAPES}
@@ -41,14 +43,14 @@ def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False) -> Prof
     for kernel, measured in by_kernel.items():
         if measured:
             rng = np.random.default_rng([seed, len(kernels)])
-            kernels[kernel], found = _kernel_fit(kernel, measured, floors, rng)
+            kernels[kernel], found = _kernel_fit(kernel, measured, floors, rng, table.header.attention)
             errors += found
     overall = errors_of(errors)
     if overall is None:
         raise ProfileError(f"{table.path}: no kernel has points enough to hold any out")
     holes = _filled(by_kernel["attention"])
     kernels["attention"] = kernels["attention"].model_copy(update={"filled": len(holes)})
-    correction, correction_error = _unequal(by_kernel["attention"], holes, floors)
+    correction, correction_error = _unequal(by_kernel["attention"], holes, floors, table.header.attention)
     whole = Fit(
         seed=seed, held_out_share=SHARE, held_out=overall, kernels=kernels, unequal_contexts_error=correction_error
     )
@@ -56,31 +58,32 @@ def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False) -> Prof
     tiles = {kernel: best_tile(_points(by_kernel[kernel])) for kernel in GEMMS if by_kernel[kernel]}
     update = {"fit": whole, "tiles": tiles, "unequal_contexts": correction.model_copy(update={"applied": applied})}
     equal = [timing for timing in timings if timing.kernel != "attention" or timing.shape[4] <= timing.shape[3]]
-    return Profile(table.header.model_copy(update=update), [*equal, *holes], table.path)
+    fitted = Profile(table.header.model_copy(update=update), [*equal, *holes], table.path)
+    return _with_residual(fitted, whole, steps, seed) if steps else fitted
+
+
+def _with_residual(fitted: Profile, whole: Fit, steps: Sequence[WholeStep], seed: int) -> Profile:
+    residual, errors = fit_residual(fitted, steps, seed)
+    update = {"residual": residual, "fit": whole.model_copy(update={"whole_steps": errors})}
+    return Profile(fitted.header.model_copy(update=update), fitted.timings, fitted.path)
 
 
 def floors_of(header: ProfileHeader) -> KernelFloors:
     """The roofline of the kernels that a header describes."""
     try:
-        gpu = specs.gpu(header.gpu)
+        gpu = gpu_of(header)
     except specs.UnknownName as error:
         raise ProfileError(f"profile of {header.name}: gpu: {error}") from None
-    return KernelFloors(one_layer(header.model), gpu, header.tensor_parallel, header.kv_dtype_bytes)
-
-
-def one_layer(shapes: ModelShapes) -> ModelSpec:
-    """A model of one layer with these shapes: what one launch of each kernel belongs to."""
-    sizes = shapes.model_dump()
-    return ModelSpec(num_layers=1, max_position_embeddings=1 << 20, **sizes)
+    return KernelFloors(header.model.model(), gpu, header.tensor_parallel, header.kv_dtype_bytes)
 
 
 def _kernel_fit(
-    kernel: str, timings: Sequence[Timing], floors: KernelFloors, rng: np.random.Generator
+    kernel: str, timings: Sequence[Timing], floors: KernelFloors, rng: np.random.Generator, launched: AttentionLaunches
 ) -> tuple[KernelFit, list[float]]:
     """A kernel's part of the report, and the errors of what was held out."""
     points = _equal(timings) if kernel == "attention" else _points(timings)
     derived = {timing.shape[:4] for timing in timings if timing.repeats == 0}
-    found = held_out_errors(kernel, points, floors, rng, derived)
+    found = held_out_errors(kernel, points, floors, rng, derived, launched)
     columns = zip(*points, strict=True)
     grid = {name: (min(xs), max(xs)) for name, xs in zip(SHAPES[kernel], columns, strict=False)}
     mixed = [error for shape, error in found.items() if kernel == "attention" and shape[0] and shape[2]]
@@ -107,7 +110,7 @@ def _filled(attention: Sequence[Timing]) -> list[Timing]:
 
 
 def _unequal(
-    attention: Sequence[Timing], holes: Sequence[Timing], floors: KernelFloors
+    attention: Sequence[Timing], holes: Sequence[Timing], floors: KernelFloors, launched: AttentionLaunches
 ) -> tuple[UnequalContexts, tuple[float, float] | None]:
     unequal = {t.shape: t.time_us for t in attention if t.shape[4] > t.shape[3]}
-    return fit_unequal(unequal, AttentionCurve(_equal([*attention, *holes]), floors.attention_us))
+    return fit_unequal(unequal, attention_of(launched, _equal([*attention, *holes]), floors.attention_us))

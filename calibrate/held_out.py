@@ -6,10 +6,10 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
-from ..sim.cost_model.attention_curve import AttentionCurve
+from ..sim.cost_model.attention import Attention, attention_of
 from ..sim.cost_model.curve_grid import CurveGrid
 from ..sim.cost_model.kernel_floors import KernelFloors
-from ..sim.cost_model.profile_header import Errors
+from ..sim.cost_model.profile_header import FUSED, AttentionLaunches, Errors
 from ..sim.cost_model.tile_curve import GEMMS, TileCurve
 from ..sim.cost_model.timings import Shape
 from .holes import fill
@@ -26,6 +26,7 @@ def held_out_errors(
     floors: KernelFloors,
     rng: np.random.Generator,
     derived: Container[Shape] = (),
+    launched: AttentionLaunches = FUSED,
 ) -> dict[Shape, float]:
     """|predicted / measured - 1| of a random fifth of a kernel's points, by shape; empty where there are few.
 
@@ -38,7 +39,7 @@ def held_out_errors(
     left_out = {shapes[i] for i in rng.choice(len(shapes), round(SHARE * len(shapes)), replace=False)}
     kept = {shape: time for shape, time in points.items() if shape not in left_out}
     if kernel == "attention":
-        attention = AttentionCurve({**kept, **fill(kept)}, floors.attention_us)
+        attention = attention_of(launched, {**kept, **fill(kept)}, floors.attention_us)
         return {shape: abs(_attention(attention, shape) / points[shape] - 1) for shape in sorted(left_out)}
     tile = best_tile(kept) if kernel in GEMMS else 1
     curve = _curve(kernel, kept, floors, tile)
@@ -52,7 +53,7 @@ def _curve(kernel: str, points: Mapping[Shape, float], floors: KernelFloors, til
     return TileCurve(points, floor, tile=tile) if kernel in GEMMS else CurveGrid(points, floor)
 
 
-def _attention(curve: AttentionCurve, shape: Shape) -> float:
+def _attention(curve: Attention, shape: Shape) -> float:
     q, kv, n, mean = shape
     return curve.at(q, kv, n, mean)[0]
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..sim.cost_model.attention_curve import AttentionCurve
+from ..sim.cost_model.attention import Attention, attention_of
 from ..sim.cost_model.curve_grid import Basis, CurveGrid
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.tile_curve import TileCurve
@@ -62,7 +62,8 @@ def _first(curve: CurveGrid | TileCurve, size: int) -> float:
 def _draw_attention(profile: Profile, decode: Axes, prefill: Axes, mixed: Axes) -> None:
     points = {shape[:4]: time for shape, time in profile.points("attention").items() if shape[4] <= shape[3]}
     floor = floors_of(profile.header).attention_us
-    curve = AttentionCurve(points, floor, {shape[:4] for shape in profile.derived("attention")})
+    derived = {shape[:4] for shape in profile.derived("attention")}
+    curve = attention_of(profile.header.attention, points, floor, derived)
     for i, n in enumerate(_nearest({shape[2] for shape in points if not shape[0]}, BATCHES)):
         _draw_slice(decode, "1 decode" if n == 1 else f"{n} decodes", i, points, curve, floor, (0, 0, n), 3)
     for i, q in enumerate(_nearest({shape[0] for shape in points if not shape[2]} - {0}, CHUNKS)):
@@ -85,7 +86,7 @@ def _draw_slice(
     label: str,
     i: int,
     points: dict[Shape, float],
-    curve: AttentionCurve,
+    curve: Attention,
     floor: Callable[..., float],
     fixed: Shape,
     axis: int,

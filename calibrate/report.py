@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from ..sim.cost_model.profile import Profile
-from ..sim.cost_model.profile_header import Errors, Fit
+from ..sim.cost_model.profile_header import Errors, Fit, Residuals
 
 
 def fit_report(profile: Profile) -> dict[str, Any]:
@@ -36,6 +36,18 @@ def fit_table(fit: Fit) -> Table:
             table.add_row("  prefill and decodes together", "", *_cells(kernel.held_out_mixed))
     table.add_section()
     table.add_row("all", f"{sum(kernel.points for kernel in fit.kernels.values()):,}", *_cells(fit.held_out))
+    return table
+
+
+def steps_table(fit: Fit, residual: Residuals) -> Table:
+    """A line a kind of step: how far the sum of its kernels is off, without the residual and with it."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("whole steps of")
+    for name in ("steps", "kernels alone: median", "P95", "residual", "with it: median", "P95"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kind, found in fit.whole_steps.items():
+        constant = f"{getattr(residual, f'{kind}_s') * 1e3:+.3f} ms"
+        table.add_row(kind, *_cells(found.kernels_alone), constant, *_cells(found.with_residual)[1:])
     return table
 
 

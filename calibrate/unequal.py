@@ -10,16 +10,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..sim.cost_model.attention_curve import AttentionCurve
+from ..sim.cost_model.attention import Attention
 from ..sim.cost_model.profile_header import UnequalContexts
 from ..sim.cost_model.timings import Shape
 
 FEWEST = 20
 
 
-def fit_unequal(
-    points: Mapping[Shape, float], curve: AttentionCurve
-) -> tuple[UnequalContexts, tuple[float, float] | None]:
+def fit_unequal(points: Mapping[Shape, float], curve: Attention) -> tuple[UnequalContexts, tuple[float, float] | None]:
     """The correction, not applied, and the mean |relative error| without it and with it.
 
     Each alpha minimises the relative errors' squares; with fewer than 20 timings it stays 0.

@@ -11,14 +11,16 @@ from ..calibrate.fit import checked
 from ..calibrate.fit import fit as fit_table_of
 from ..calibrate.importers import import_timings
 from ..calibrate.importers.request import ImportRequest
+from ..calibrate.noise import noise_warning
 from ..calibrate.picture import draw_profile
-from ..calibrate.report import fit_heading, fit_report, fit_table
+from ..calibrate.report import fit_heading, fit_report, fit_table, steps_table
+from ..calibrate.whole_steps import read_steps
 from ..calibrate.writing import check_target, write_profile
 from ..sim.cost_model.profile import read_table
 from .calibrate_fit_run import fit_run
 from .calibrate_validate import validate
 from .options import AsJson
-from .speech import people, print_json, say
+from .speech import people, print_json, say, warn
 
 calibrate = typer.Typer(rich_markup_mode=None)
 
@@ -84,11 +86,16 @@ def fit(
     Example: llmsim calibrate fit table -o profile
     """
     check_target(output, force=force)
-    profile = fit_table_of(read_table(table), seed, correct_unequal=unequal_contexts)
+    read = read_table(table)
+    profile = fit_table_of(read, seed, correct_unequal=unequal_contexts, steps=read_steps(read.path))
     write_profile(output, profile.header, profile.timings, force=force)
     assert profile.header.fit is not None
     say(fit_heading(profile))
     people.print(fit_table(profile.header.fit))
+    if profile.header.fit.whole_steps:
+        people.print(steps_table(profile.header.fit, profile.header.residual))
+    if noise := noise_warning(read.timings):
+        warn(noise)
     say(f"profile in {output}; in a scenario: hardware: {{profile: {output}}}")
     if as_json:
         print_json(fit_report(profile))

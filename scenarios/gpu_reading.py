@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from ..policies.core import specs
 from ..policies.core.gpu_spec import GpuSpec
-from ..sim.cost_model.profile import Profile
+from ..sim.cost_model.profile import Profile, gpu_of
 from .complaints import complaint
 from .errors import ScenarioError
 from .paths import path_given
@@ -56,7 +56,7 @@ def read_gpu(scenario: Scenario, warn: Callable[[str], None], profile: Profile |
 
 def _profiled_gpu(scenario: Scenario, profile: Profile) -> GpuSpec:
     try:
-        return specs.gpu(profile.header.gpu)
+        return gpu_of(profile.header)
     except specs.UnknownName as error:
         raise ScenarioError(scenario.source, "hardware.gpu", f"is required, as in {profile.path} {error}") from None
 

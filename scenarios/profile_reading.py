@@ -9,6 +9,7 @@ from ..policies.core.model_spec import ModelSpec
 from ..sim.cost_model.profile import Profile, read_profile
 from ..sim.cost_model.profiled import ProfiledCostModel
 from ..sim.cost_model.timings import ProfileError
+from .engine_defaults import ResolvedEngine
 from .errors import ScenarioError
 from .paths import path_given
 from .schema import Scenario
@@ -45,11 +46,31 @@ def check_profile(scenario: Scenario, profile: Profile, model: ModelSpec, kv_dty
 
 
 def profiled_cost_model(
-    scenario: Scenario, profile: Profile, model: ModelSpec, gpu: GpuSpec, kv_dtype_bytes: int, engine: object
+    scenario: Scenario, profile: Profile, model: ModelSpec, gpu: GpuSpec, kv_dtype_bytes: int, engine: ResolvedEngine
 ) -> ProfiledCostModel:
-    """The cost model of a profile that goes with the scenario; steps are padded where the engine is vLLM."""
-    graphs = graph_sizes(engine.max_num_seqs) if isinstance(engine, ResolvedVllm) else ()
-    return ProfiledCostModel(profile, model, scenario.hardware.tensor_parallel, gpu, kv_dtype_bytes, graphs)
+    """The cost model of a profile that goes with the scenario.
+
+    Steps are padded as the profile says; where it says nothing they are where the engine is vLLM.
+    """
+    graphs: tuple[int, ...] = ()
+    measured = profile.header.graph_sizes
+    if measured is not None:
+        graphs = up_to(measured, _max_rows(engine))
+    elif isinstance(engine, ResolvedVllm):
+        graphs = graph_sizes(engine.max_num_seqs)
+    parallel, alone = scenario.hardware.tensor_parallel, measured is not None
+    return ProfiledCostModel(profile, model, parallel, gpu, kv_dtype_bytes, graphs, pads_decodes_alone=alone)
+
+
+def _max_rows(engine: ResolvedEngine) -> int | None:
+    return engine.max_num_seqs if isinstance(engine, ResolvedVllm) else engine.max_running_requests
+
+
+def up_to(sizes: tuple[int, ...], max_rows: int | None) -> tuple[int, ...]:
+    """Of an engine's graphs those that it captures for so many rows at most: the last one is of just as many."""
+    if not sizes or max_rows is None:
+        return sizes
+    return (*(size for size in sizes if size < max_rows), max_rows)
 
 
 def graph_sizes(max_num_seqs: int) -> tuple[int, ...]:

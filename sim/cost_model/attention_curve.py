@@ -7,7 +7,7 @@ mixed was measured do the two add, and that counts as extrapolated.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 from .curve_grid import Basis, CurveGrid, Floor
 
@@ -41,6 +41,12 @@ class AttentionCurve:
         prefill, _ = self._prefills(q_tokens, kv_tokens)
         decode, _ = self._decodes(num_decodes, mean_context)
         return prefill + decode, Basis.EXTRAPOLATED
+
+    def of_chunks(
+        self, chunks: Sequence[tuple[int, int]], num_decodes: int, mean_context: float
+    ) -> tuple[float, Basis]:
+        """The same for several chunks, each `(q, kv)`, as if they were one."""
+        return self.at(sum(q for q, _ in chunks), sum(kv for _, kv in chunks), num_decodes, mean_context)
 
     def _prefills(self, q_tokens: int, kv_tokens: int) -> tuple[float, Basis]:
         assert self._prefill is not None

@@ -8,6 +8,8 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
+from ...policies.core import specs
+from ...policies.core.gpu_spec import GpuSpec
 from ...policies.core.model_spec import ModelSpec
 from .curve_grid import CurveGrid, Floor
 from .profile_header import ProfileHeader
@@ -53,6 +55,13 @@ class Profile:
             )
         if header.kv_dtype_bytes != kv_dtype_bytes:
             raise ProfileError(f"{self.path}: was measured with a KV cache of {header.kv_dtype_bytes} bytes a number")
+
+
+def gpu_of(header: ProfileHeader) -> GpuSpec:
+    """The device that was measured: its own data sheet, or the catalog's. Raises specs.UnknownName."""
+    if header.data_sheet is not None:
+        return specs.gpu_from_sheet(header.data_sheet.model_dump())
+    return specs.gpu(header.gpu)
 
 
 def read_profile(path: Path) -> Profile:

@@ -14,6 +14,7 @@ Positive = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 Residual = Annotated[float, Field(ge=-60, le=60, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
+Quantity = Annotated[float, Field(gt=0, le=1e9)]
 
 COMPARED = (
     *("hidden_size", "intermediate_size", "num_heads", "num_kv_heads", "head_dim", "vocab_size"),
@@ -48,6 +49,10 @@ class ModelShapes(Section):
         """A model's."""
         return cls(name=model.name, **{field: getattr(model, field) for field in COMPARED})
 
+    def model(self, num_layers: int = 1) -> ModelSpec:
+        """A model of so many layers with these shapes; each launch of a kernel belongs to one."""
+        return ModelSpec(num_layers=num_layers, max_position_embeddings=1 << 20, **self.model_dump())
+
     def difference(self, model: ModelSpec) -> str | None:
         """The first field in which a model differs, in words; None: its kernels take the same time."""
         for field in COMPARED:
@@ -55,6 +60,36 @@ class ModelShapes(Section):
             if mine != other:
                 return f"its {field} is {mine}, that of {model.name} {other}"
         return None
+
+
+class DataSheet(Section):
+    """The fields of the catalog's GPUs; speeds are dense, a link counts both directions together."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    memory_gib: Annotated[float, Field(gt=0, le=1e6)]
+    bandwidth_gb_s: Quantity
+    bf16_tflop_s: Quantity
+    fp8_tflop_s: Quantity | None = None
+    """None: no fp8 tensor cores."""
+    fp32_tflop_s: Quantity | None = None
+    """None: not known, and nothing runs in float32."""
+    interconnect_gb_s: Quantity | None = None
+    """None: it stands alone."""
+    host_link_gb_s: Quantity | None = None
+    """To the host's memory; None: not known, and nothing can be swapped there."""
+
+
+class AttentionLaunches(Section):
+    """How the engine launches attention."""
+
+    launches: Literal["fused", "separate"] = "fused"
+    """`fused`: prefill and decodes in one launch, which costs more than both apart. `separate`: two launches, which
+    add, and each chunk of a prompt is priced by itself."""
+    shared_us: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """What a further chunk in the same launch does not cost again; only where they are separate."""
+
+
+FUSED = AttentionLaunches()
 
 
 class Residuals(Section):
@@ -105,6 +140,13 @@ class KernelFit(Section):
     """Of attention, the points that hold prefill and decodes together."""
 
 
+class StepFit(Section):
+    """Whole steps of a kind, of those that the residual was not fitted to: how far the sum of their kernels is off."""
+
+    kernels_alone: Errors
+    with_residual: Errors
+
+
 class Fit(Section):
     """What the fit found."""
 
@@ -113,6 +155,8 @@ class Fit(Section):
     held_out: Errors
     """Over all kernels."""
     kernels: dict[str, KernelFit]
+    whole_steps: dict[Literal["decode", "prefill", "mixed"], StepFit] = {}
+    """By what they hold, where the table has whole steps."""
     unequal_contexts_error: tuple[float, float] | None = None
     """Mean |error| over steps of unequal contexts, without the correction and with it."""
 
@@ -124,20 +168,30 @@ class ProfileHeader(Section):
     name: Text
     gpu: Text
     """A name of the catalog: its data sheet gives floors, memory, and what was not measured."""
+    data_sheet: DataSheet | None = None
+    """Where the catalog has none: what was measured of the device."""
     device: Text
     """What the driver calls it."""
     model: ModelShapes
     tensor_parallel: Positive = 1
-    kv_dtype_bytes: Literal[1, 2] = 2
+    kv_dtype_bytes: Literal[1, 2, 4] = 2
     software: Text
     clock: str | None = None
     """GPU clock while measuring; None: not recorded."""
+    threads: Positive | None = None
+    """Of a CPU, those that computed."""
     measured_at: str | None = None
     source: Text
     contained: tuple[str, ...] = ()
     """Kernels whose time is within another's timing: `kv_write` in attention's, say."""
     tiles: dict[str, Positive] = {}
     """Tokens a tile of each linear layer, in whose steps its time rises; found by the fit."""
+    attention: AttentionLaunches = FUSED
+    graph_sizes: tuple[Positive, ...] | None = None
+    """Batch sizes with a CUDA graph, to which steps of decodes alone are padded; empty: nothing is padded. None: steps
+    are padded as those of the scenario's engine are."""
+    out_of_memory: tuple[str, ...] = ()
+    """Steps that the device had no memory for while measuring."""
     host: Host = Host()
     residual: Residuals = Residuals()
     unequal_contexts: UnequalContexts = UnequalContexts()

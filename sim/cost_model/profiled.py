@@ -9,17 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...policies.core import specs
 from ...policies.core.estimator import Share, StepCost, StepShape
 from ...policies.core.gpu_spec import GpuSpec
 from ...policies.core.model_spec import ModelSpec
 from .analytic import AnalyticCostModel
-from .attention_curve import AttentionCurve
+from .attention import attention_of
 from .curve_grid import Basis, CurveGrid
 from .decode_line import DecodeLine
 from .kernel import Kernel
 from .kernel_floors import US_PER_S, KernelFloors
-from .profile import Profile
+from .profile import Profile, gpu_of
 from .roofline import Efficiencies
 from .tile_curve import TileCurve
 from .timings import SHAPES
@@ -51,8 +50,9 @@ class ProfiledCostModel:
     """Prices steps of `model` by a profile that was measured with its shapes. A StepTimeEstimator.
 
     `graph_sizes`, ascending, are the numbers of tokens to which CUDA graphs pad a step; larger steps, and all where
-    there are none, keep theirs. What was not measured is priced by the data sheet of `gpu`, the profile's own where
-    left out, and no step beats its floor. ProfileError where the profile is another model's.
+    there are none, keep theirs. With `pads_decodes_alone` only steps of decodes are padded, their rows too. What was
+    not measured is priced by the data sheet of `gpu`, the profile's own where left out, and no step beats its floor.
+    ProfileError where the profile is another model's.
     """
 
     def __init__(
@@ -63,19 +63,23 @@ class ProfiledCostModel:
         gpu: GpuSpec | None = None,
         kv_dtype_bytes: int = 2,
         graph_sizes: Sequence[int] = (),
+        *,
+        pads_decodes_alone: bool = False,
     ) -> None:
         profile.check_model(model, tensor_parallel, kv_dtype_bytes)
-        header, gpu = profile.header, gpu or specs.gpu(profile.header.gpu)
+        header, gpu = profile.header, gpu or gpu_of(profile.header)
         self.profile = profile
         self.floors = KernelFloors(model, gpu, tensor_parallel, kv_dtype_bytes)
         host = Efficiencies(host_step_s=header.host.step_s, host_request_s=header.host.request_s)
         self._analytic = AnalyticCostModel(model, gpu, tensor_parallel, host, kv_dtype_bytes)
         self._layers = model.num_layers
         self._graph_sizes = _padding(graph_sizes)
+        self._pads_decodes_alone = pads_decodes_alone
         self._curves = {name: self._curve(name) for name in SHAPES if name != "attention" and profile.points(name)}
         equal = {shape[:4]: t for shape, t in profile.points("attention").items() if shape[4] <= shape[3]}
         derived = {shape[:4] for shape in profile.derived("attention")}
-        self._attention = AttentionCurve(equal, self.floors.attention_us, derived)
+        self._attention = attention_of(header.attention, equal, self.floors.attention_us, derived)
+        self._attention_is_fused = header.attention.launches == "fused"
         unequal = header.unequal_contexts
         self._alphas = (unequal.decode_alpha, unequal.mixed_alpha) if unequal.applied else (0.0, 0.0)
         residual = header.residual
@@ -133,22 +137,26 @@ class ProfiledCostModel:
 
     def _mixed(self, shape: StepShape) -> _Part:
         chunks, num_decodes, context, longest, num_samples, num_drafts = shape
-        q_tokens, kv_tokens = sum(q for q, _ in chunks), sum(kv for _, kv in chunks)
+        q_tokens = sum(q for q, _ in chunks)
         num_tokens, num_rows = q_tokens + num_decodes + num_drafts, num_samples + num_drafts
-        rest = self._joined(num_tokens, num_rows, self._residuals[2 if q_tokens and num_decodes else bool(q_tokens)])
+        residual_ns = self._residuals[2 if q_tokens and num_decodes else bool(q_tokens)]
+        if not self._pads_decodes_alone:
+            num_tokens = self._padded(num_tokens)
+        rest = self._joined(num_tokens, num_rows, residual_ns)
         queries = num_decodes + num_drafts
         mean = context / num_decodes if num_decodes else 0
-        us, basis = self._attention.at(q_tokens, kv_tokens, queries, mean)
-        alpha = self._alphas[bool(q_tokens)]
+        us, basis = self._attention.of_chunks(chunks, queries, mean)
+        alpha = self._alphas[bool(q_tokens) and self._attention_is_fused]
         if alpha and queries:
-            us += alpha * (self._attention.at(q_tokens, kv_tokens, queries, longest)[0] - us)
+            us += alpha * (self._attention.of_chunks(chunks, queries, longest)[0] - us)
         return _added(rest, us * NS_PER_US * self._layers, basis)
 
     def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine, Share]:
         """All but attention, attention by context, and what the former rests on."""
         curve = self._attention.decode
         assert curve is not None, "the fit refuses a profile without decodes"
-        rest = self._joined(num_decodes, num_decodes, self._residuals[0])
+        padded = self._padded(num_decodes)
+        rest = self._joined(padded, padded if self._pads_decodes_alone else num_decodes, self._residuals[0])
         scale = NS_PER_US * self._layers
         line = DecodeLine(curve, num_decodes, scale, lambda n, mean: self.floors.attention_us(0, 0, n, mean))
         priced = self._decodes[num_decodes] = rest, line, _share(rest)
@@ -156,8 +164,6 @@ class ProfiledCostModel:
 
     def _joined(self, num_tokens: int, num_rows: int, residual_ns: float) -> _Part:
         """All but attention, the residual included."""
-        if num_tokens <= len(self._graph_sizes) - 1:
-            num_tokens = self._graph_sizes[num_tokens]
         tokens, rows = self._tokens.get(num_tokens), self._rows.get(num_rows)
         if tokens is None:
             tokens = self._tokens[num_tokens] = self._price(
@@ -167,6 +173,10 @@ class ProfiledCostModel:
             rows = self._rows[num_rows] = self._price(self.floors.transformer.row_kernels(num_rows), num_rows)
         both = [a + b for a, b in zip(tokens, rows, strict=True)]
         return _Part(both[0] + residual_ns, *both[1:])
+
+    def _padded(self, num_tokens: int) -> int:
+        """The size of the graph that so many tokens run in; theirs where there is none."""
+        return self._graph_sizes[num_tokens] if num_tokens < len(self._graph_sizes) else num_tokens
 
     def _price(self, kernels: Iterable[Kernel], size: int) -> _Part:
         part = _Part(0.0, 0.0, 0.0, 0.0)
