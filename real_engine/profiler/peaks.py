@@ -1,0 +1,73 @@
+"""How fast a device copies and multiplies at best: floors for kernels on a device without a data sheet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+COPY_BYTES = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28)
+LARGE_BYTES = 1 << 28
+"""More than caches hold."""
+MATRIX = {"cpu": 1024, "cuda": 8192}
+BUDGET_S = 0.4
+"""Of each figure; the best of all tries counts."""
+
+
+class Peaks(NamedTuple):
+    """The best of several tries."""
+
+    copy_bytes_per_s: float
+    """Read and written, of whatever size goes fastest: what fits a cache is not bound by the memory, and no kernel may
+    beat its floor."""
+    large_copy_bytes_per_s: float
+    """The same of what fits no cache."""
+    flop_per_s: dict[str, float]
+    """Of a square matrix product, by torch's name of the dtype."""
+
+
+def measure_peaks(device: torch.device) -> Peaks:
+    """Copies and products on a device that does nothing else."""
+    copies = {size: _copy_rate(size, device) for size in COPY_BYTES}
+    products = {name: _product_rate(dtype, device) for name, dtype in _DTYPES.items()}
+    return Peaks(max(copies.values()), copies[LARGE_BYTES], products)
+
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+def _copy_rate(num_bytes: int, device: torch.device) -> float:
+    source = torch.ones(num_bytes // 4, dtype=torch.float32, device=device)
+    target = torch.empty_like(source)
+    repeats = max(1, (1 << 24) // num_bytes)
+
+    def copies() -> None:
+        for _ in range(repeats):
+            target.copy_(source)
+
+    return 2 * num_bytes * repeats / _best_s(copies, device)
+
+
+def _product_rate(dtype: torch.dtype, device: torch.device) -> float:
+    size = MATRIX[device.type]
+    left, right = (torch.ones(size, size, dtype=dtype, device=device) for _ in range(2))
+    return 2 * size**3 / _best_s(lambda: left @ right, device)
+
+
+def _best_s(work: Callable[[], object], device: torch.device) -> float:
+    work()
+    best, deadline = float("inf"), time.monotonic() + BUDGET_S
+    while time.monotonic() < deadline or best == float("inf"):
+        _settle(device)
+        start = time.perf_counter()
+        work()
+        _settle(device)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _settle(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,73 @@
+"""What a step holds that is to be timed; torch is not needed to know it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...policies.core.estimator import StepShape
+
+
+class TimedStep(NamedTuple):
+    """Decodes and chunks of prompts of one step, each of which samples a token."""
+
+    contexts: tuple[int, ...] = ()
+    """Of each decode, this step's token included."""
+    chunks: tuple[tuple[int, int], ...] = ()
+    """`(q, kv)` of each: new tokens, at least 2, and cached ones."""
+    is_whole: bool = False
+    """Timed as a whole only, to hold the sum of kernels against it."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that the step computes."""
+        return len(self.contexts) + sum(q for q, _ in self.chunks)
+
+    @property
+    def num_rows(self) -> int:
+        """Sequences in it, each of which gets a token."""
+        return len(self.contexts) + len(self.chunks)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each sequence with this step's, decodes first."""
+        return [*self.contexts, *(q + kv for q, kv in self.chunks)]
+
+    def shape(self) -> StepShape:
+        """The step as a cost model sees it."""
+        contexts = self.contexts
+        longest = max(contexts, default=0)
+        return StepShape(list(self.chunks), len(contexts), sum(contexts), longest, self.num_rows)
+
+    def name(self) -> str:
+        """One word; equal words are equal steps: `d8x1024,2x4096+c512@0` is 8 decodes, 2 longer ones and a chunk."""
+        decodes = ",".join(f"{count}x{context}" for context, count in _runs(self.contexts))
+        parts = [f"d{decodes}"] if decodes else []
+        parts += [f"c{q}@{kv}" for q, kv in self.chunks]
+        return ("whole:" if self.is_whole else "") + "+".join(parts)
+
+    @classmethod
+    def of_name(cls, name: str) -> TimedStep:
+        """The step of a name."""
+        whole, _, rest = name.rpartition("whole:")
+        del whole
+        contexts: list[int] = []
+        chunks: list[tuple[int, int]] = []
+        for part in rest.split("+"):
+            if part.startswith("c"):
+                q, _, kv = part[1:].partition("@")
+                chunks.append((int(q), int(kv)))
+            else:
+                for run in part[1:].split(","):
+                    count, _, context = run.partition("x")
+                    contexts += [int(context)] * int(count)
+        return cls(tuple(contexts), tuple(chunks), is_whole="whole:" in name)
+
+
+def _runs(contexts: Sequence[int]) -> list[tuple[int, int]]:
+    """Neighbours of one context as (context, how many)."""
+    runs: list[tuple[int, int]] = []
+    for context in contexts:
+        count = runs.pop()[1] if runs and runs[-1][0] == context else 0
+        runs.append((context, count + 1))
+    return runs

@@ -1,0 +1,78 @@
+"""One visit to a step of the grid: repeated until its time is known well enough, or long enough."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from .bench import StepBench
+from .memory import is_out_of_memory
+from .steps import TimedStep
+
+SURE = 0.01
+"""A median is known well enough when its standard error is this share of it."""
+MOST_REPEATS = 40
+FEWEST_REPEATS = 3
+WARM_UP_US = 100_000.0
+"""Steps shorter than this run once more before they are timed, at each visit."""
+
+
+class Visit(NamedTuple):
+    """What one visit measured, in microseconds."""
+
+    step: TimedStep
+    kernels: dict[str, list[float]]
+    """Each launch of each kernel; empty of whole steps."""
+    whole: list[float]
+    """The step; empty where kernels were timed."""
+    failure: str | None = None
+    """It ran out of memory."""
+
+
+def visit(bench: StepBench, step: TimedStep, budget_s: float, *, is_first: bool) -> Visit:
+    """Time a step's kernels, or the step as a whole. `is_first`: no visit before has warmed it up."""
+    try:
+        bench.prepare(step)
+        return _whole(bench, step, budget_s, is_first) if step.is_whole else _kernels(bench, step, budget_s, is_first)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return Visit(step, {}, [], "out of memory")
+
+
+def _whole(bench: StepBench, step: TimedStep, budget_s: float, is_first: bool) -> Visit:
+    first, deadline = bench.whole_us(), time.monotonic() + budget_s
+    times = [] if is_first or first < WARM_UP_US else [first]
+    while not _is_enough(times, deadline):
+        times.append(bench.whole_us())
+    return Visit(step, {}, times)
+
+
+def _kernels(bench: StepBench, step: TimedStep, budget_s: float, is_first: bool) -> Visit:
+    first, deadline = bench.watched_us(), time.monotonic() + budget_s
+    runs = [] if is_first or first[0] < WARM_UP_US else [first]
+    while not _is_enough([whole for whole, _ in runs], deadline):
+        runs.append(bench.watched_us())
+    kernels: dict[str, list[float]] = {}
+    for _, found in runs:
+        for name, times in found.items():
+            kernels.setdefault(name, []).extend(times)
+    return Visit(step, kernels, [])
+
+
+def _is_enough(times: list[float], deadline: float) -> bool:
+    """Whether the median is sure, or the time is over and there is one at least."""
+    if time.monotonic() > deadline:
+        return bool(times)
+    if len(times) < FEWEST_REPEATS:
+        return False
+    return len(times) >= MOST_REPEATS or standard_error(times) < SURE * median(times)
+
+
+def standard_error(times: list[float]) -> float:
+    """Of a median, from the interquartile range (McGill, Tukey and Larsen 1978: 1.25 R / (1.35 sqrt(n)))."""
+    low, high = np.percentile(times, [25, 75])
+    return float(1.25 * (high - low) / (1.35 * np.sqrt(len(times))))
