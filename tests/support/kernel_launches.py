@@ -1,4 +1,7 @@
-"""Launches for ahead-of-time compilation: every kernel but attention, at the shapes of Llama 3.1 8B, in bf16."""
+"""Launches for ahead-of-time compilation: every kernel but attention, at the shapes of Llama 3.1 8B, in bf16.
+
+The tensors have no memory (`meta`), so a wrapper that read one on the host would fail: none waits for the device.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,12 @@ HIDDEN, INTERMEDIATE, VOCAB = 4096, 14336, 128256
 
 def bf16(*shape: int) -> Tensor:
     """A tensor that nobody reads."""
-    return torch.empty(shape, dtype=torch.bfloat16)
+    return torch.empty(shape, dtype=torch.bfloat16, device="meta")
+
+
+def integers() -> Tensor:
+    """One int64 a token."""
+    return torch.empty(TOKENS, dtype=torch.int64, device="meta")
 
 
 def fused_heads() -> tuple[Tensor, Tensor, Tensor]:
@@ -42,14 +50,14 @@ def qk_norm() -> None:
 def rotation() -> None:
     """Of views."""
     q, k, _ = fused_heads()
-    rope.rope(q, k, torch.zeros(TOKENS, dtype=torch.int64), torch.empty(1024, HEAD_DIM))
+    rope.rope(q, k, integers(), torch.empty(1024, HEAD_DIM, device="meta"))
 
 
 def cache_write() -> None:
     """Of views, into blocks of 16."""
     _, k, v = fused_heads()
     k_cache, v_cache = bf16(64, KV_HEADS, 16, HEAD_DIM), bf16(64, KV_HEADS, 16, HEAD_DIM)
-    kv_write.write_kv(k, v, k_cache, v_cache, torch.zeros(TOKENS, dtype=torch.int64))
+    kv_write.write_kv(k, v, k_cache, v_cache, integers())
 
 
 def silu_mul() -> None:
@@ -64,7 +72,7 @@ def likeliest() -> None:
 
 def sampled() -> None:
     """Of Llama's vocabulary."""
-    rows = torch.zeros(TOKENS, dtype=torch.int64)
+    rows = integers()
     sampling.sample(bf16(TOKENS, VOCAB), rows.float(), rows.int(), rows.float(), rows, rows)
 
 
