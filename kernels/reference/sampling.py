@@ -1,4 +1,4 @@
-"""The next token, greedy or drawn, in plain torch (numbers as in `kernels.integer_sampling`).
+"""The next token, greedy or drawn, in plain torch (numbers as in `kernels.sampling.numbers`).
 
 A NaN counts as the least likely logit there is. Top-k keeps what is at least as likely as the k-th in order; top-p, of
 those, what is at least as likely as the one that completes the share: equals of the last one kept are kept too.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .. import integer_sampling as numbers
+from ..sampling import numbers
 
 _U64 = 1 << 64
 _POWERS = (numbers.POWER_5, numbers.POWER_4, numbers.POWER_3, numbers.POWER_2, numbers.POWER_1, numbers.POWER_0)
