@@ -27,7 +27,7 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module", params=["Llama", "Qwen3"])
+@pytest.fixture(scope="module", params=["llama", "qwen3"])
 def reference(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> HuggingFaceModel:
     return HuggingFaceModel(request.param, tmp_path_factory.mktemp("model"))
 
