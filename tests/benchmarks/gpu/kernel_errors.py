@@ -1,6 +1,6 @@
 """Every kernel on the device against float64: error at most twice that of plain torch in the same dtype.
 
-Memory that kernels allocate for what they return is poisoned with NaN first, and so are cache slots that no sequence has.
+Memory that kernels allocate for what they return is poisoned with NaN first, and so are cache slots of nobody.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def _rms_norm(kernels: Kernels, device: torch.device, dtype: torch.dtype) -> Pai
 
 
 def _add_rms_norm(kernels: Kernels, device: torch.device, dtype: torch.dtype) -> Pair:
-    x, residual, weight = _random(device, dtype, 33, 4096), _random(device, dtype, 33, 4096), _random(device, dtype, 4096)
+    x, residual = _random(device, dtype, 33, 4096), _random(device, dtype, 33, 4096)
+    weight = _random(device, dtype, 4096)
     want = _norm64((x.double() + residual.double()).to(dtype), weight, 1e-6)
     return kernels.add_rms_norm(x, residual, weight, 1e-6), want
 

@@ -103,20 +103,14 @@ def _decode(
     return Check(PART, f"{name}: bandwidth / copy", caches[0].num_bytes / seconds / copy, must, aim, note=note)
 
 
-def _extend(
-    kernels: Kernels, sizes: Sizes, timer: Timer, queries: int, prefix: int, must: float, aim: float
-) -> Check:
+def _extend(kernels: Kernels, sizes: Sizes, timer: Timer, queries: int, prefix: int, must: float, aim: float) -> Check:
     """Time of torch's fastest backend over ours."""
     kv = PagedKV(sizes, [prefix + queries], timer.device)
     q = torch.empty(queries, sizes.heads, sizes.head_dim, dtype=sizes.dtype, device=timer.device).normal_()
     starts = torch.tensor([0, queries], dtype=torch.int32, device=timer.device)
     scale = sizes.head_dim**-0.5
     ours = timer.seconds(
-        [
-            lambda: kernels.extend_attention(
-                q, kv.k, kv.v, kv.tables, kv.rows, starts, kv.lengths, queries, scale
-            )
-        ]
+        [lambda: kernels.extend_attention(q, kv.k, kv.v, kv.tables, kv.rows, starts, kv.lengths, queries, scale)]
     )
     best, theirs = fastest_sdpa(sizes, timer, queries, prefix)
     note = f"{ours * 1e6:.0f} us, {best} {theirs * 1e6:.0f} us"
@@ -164,4 +158,5 @@ def _streaming(kernels: Kernels, sizes: Sizes, timer: Timer, copy: float) -> Ite
     for name, (launch, num_bytes) in measured.items():
         seconds = timer.seconds([launch])
         note = f"{seconds * 1e6:.0f} us, {num_bytes / 1e6:.0f} MB"
-        yield Check(PART, f"{name}, {tokens} tokens: bandwidth / copy", num_bytes / seconds / copy, 0.75, 0.90, note=note)
+        title = f"{name}, {tokens} tokens: bandwidth / copy"
+        yield Check(PART, title, num_bytes / seconds / copy, 0.75, 0.90, note=note)
