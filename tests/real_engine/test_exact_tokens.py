@@ -12,7 +12,7 @@ import torch
 from llmsim.policies.core.request import Output, Prompt, Request
 from llmsim.real_engine.model.transformer import Transformer
 from llmsim.tests.support.driven_core import BY_PRIORITY, VLLM
-from llmsim.tests.support.hf_models import VOCAB, HuggingFaceModel
+from llmsim.tests.support.hugging_face import VOCAB, HuggingFaceModel
 from llmsim.tests.support.real_engine_run import RealRun, model_on_cpu
 
 SWAP = VLLM | {"preemption": {"name": "newest", "mode": "swap"}}
@@ -27,7 +27,7 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module", params=["Llama", "Qwen3"])
+@pytest.fixture(scope="module", params=["llama", "qwen3"])
 def reference(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> HuggingFaceModel:
     return HuggingFaceModel(request.param, tmp_path_factory.mktemp("model"))
 
@@ -81,3 +81,39 @@ def test_tokens_are_those_of_the_model_alone(
         assert (run.num_preemptions > 0) == (case in ("preempted", "by priority", "swapped")), run.num_preemptions
         assert (run.num_swaps > 0) == (case == "swapped")
         assert (run.num_cached_tokens > 0) == (case != "no cache")
+
+
+def conversation(turns: int, *, shares: bool) -> dict[int, list[tuple[Request, Output]]]:
+    """Two sessions whose prompts hold the answers before, as content; each turn comes when the one before has ended."""
+    arrivals: dict[int, list[tuple[Request, Output]]] = {}
+    for session in range(2):
+        spans = [(0 if shares else session, 0, 21)]
+        for turn in range(turns):
+            spans.append((100 + 10 * session + turn, 0, 5))
+            output = -(100 * session + turn + 1)
+            arrivals.setdefault(40 * turn, []).append(
+                (Request(f"s{session}.{turn}", 0, Prompt(spans), 9, output), Output(9))
+            )
+            spans.append((output, 0, 9))
+    return arrivals
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_later_turn_hits_what_was_sampled_before_and_changes_no_token(model: Transformer, depth: int) -> None:
+    limits = {"num_blocks": 200, "block_size": 4, "max_num_seqs": 8, "max_model_len": 128, "depth": depth}
+    cached, plain = RealRun(model, **limits), RealRun(model, **limits, enable_prefix_caching=False)
+    arrivals = conversation(3, shares=True)
+    assert cached.serve(arrivals) == plain.serve(arrivals)
+    hits = {a.sequence.id: a.num_cached_tokens for plan in cached.plans for a in plan.admitted}
+    assert hits["s0.1"] == hits["s1.1"] == (21 + 5 + 9 - 1) // 4 * 4
+    assert hits["s1.2"] == (21 + 5 + 9 + 5 + 9 - 1) // 4 * 4
+    assert plain.num_cached_tokens == 0
+
+
+def test_a_stop_token_ends_a_request(reference: HuggingFaceModel, model: Transformer) -> None:
+    prompt = [3, 1, 4, 1, 5]
+    alone = reference.generate(prompt, 12)
+    stop = alone[5]
+    run = RealRun(model, stop_tokens=[stop], num_blocks=50, max_num_seqs=4, max_model_len=64, depth=2)
+    request = Request("r", 0, Prompt.of_tokens(prompt), 12, -1)
+    assert run.serve({0: [(request, Output(12))]})["r"] == alone[: alone.index(stop) + 1]
