@@ -18,6 +18,7 @@ from .importing import import_command
 from .listing import list_known
 from .plot import plot
 from .policies import policies
+from .profile import profile
 from .replay import replay
 from .run import run
 from .schema import schema
@@ -71,6 +72,7 @@ app.command()(compare)
 app.command()(plot)
 app.command("list")(list_known)
 app.add_typer(policies, name="policies")
+app.command()(profile)
 app.add_typer(calibrate, name="calibrate")
 app.command()(schema)
 app.command()(decisions)

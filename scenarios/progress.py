@@ -47,10 +47,10 @@ class RunProgress:
 
 
 class StudyProgress:
-    """A context whose `advance` draws how many runs of a study are done, on a terminal only."""
+    """A context whose `advance` draws how many runs of a study, or what it consists of, are done; on a terminal only."""
 
-    def __init__(self, console: Console, total: int, done: int = 0) -> None:
-        columns = (TextColumn("{task.completed:,} of {task.total:,} runs"), BarColumn(), TimeElapsedColumn())
+    def __init__(self, console: Console, total: int, done: int = 0, what: str = "runs") -> None:
+        columns = (TextColumn("{task.completed:,} of {task.total:,} " + what), BarColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task = self._progress.add_task("", total=total, completed=done)
 

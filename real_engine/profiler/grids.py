@@ -1,7 +1,7 @@
 """Which steps are timed: by tokens, decodes by batch and context, chunks by new and cached tokens, and whole steps.
 
-    small  for a CPU and a small model: minutes
-    full   for a GPU: linear layers on both sides of each tile edge, chunks on a grid of factors of two
+small  for a CPU and a small model: minutes
+full   for a GPU: linear layers on both sides of each tile edge, chunks on a grid of factors of two
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class Grid:
 
 
 SMALL = Grid(
-    tokens=(24, 48, 80, 96, 160, 192, 224, 320, 384, 448, 640, 768),
+    tokens=(24, 48, 96, 192, 384, 768),
     batches=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),
     contexts=(16, 64, 128, 256, 512, 1024, 2048, 4096),
     most_context=16384,
     chunks=(2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
     cached=(0, 64, 256, 1024, 3072),
     most_pairs=1 << 19,
-    num_skewed=24,
+    num_skewed=20,
     num_joint=8,
-    num_whole=16,
-    most_step_tokens=512,
+    num_whole=12,
+    most_step_tokens=384,
     host_batches=(1, 4, 16, 64),
 )
 

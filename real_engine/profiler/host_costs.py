@@ -48,9 +48,7 @@ class HostCost(NamedTuple):
         return self.core_us + self.launch_us + self.sync_us
 
 
-def host_costs(
-    batches: Sequence[int], device: torch.device, dtype: torch.dtype, kernels: Kernels
-) -> list[HostCost]:
+def host_costs(batches: Sequence[int], device: torch.device, dtype: torch.dtype, kernels: Kernels) -> list[HostCost]:
     """A loop of one step at a time, so that nothing overlaps but what the device does while it is launched."""
     model = load_model(TINY, device=device, dtype=dtype, seed=0, kernels=kernels)
     return [_measure(batch, _Loop(batch, model)) for batch in batches]

@@ -73,7 +73,9 @@ class ProfileSession:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise CannotProfile(f"the weights of {source} do not fit the memory of {device_name(self.device)}") from None
+            raise CannotProfile(
+                f"the weights of {source} do not fit the memory of {device_name(self.device)}"
+            ) from None
         self._bench: StepBench | None = None
 
     @property

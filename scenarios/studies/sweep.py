@@ -27,12 +27,9 @@ from ..traffic_files import digest, traffic_files
 from ..workloads.building import build_workload
 from .flattening import flat
 from .grid import Vary, check_vary, column, grid
+from .interrupted import StudyInterrupted
 from .parallel import in_parallel
 from .sweep_folder import SweepFolder, write_point, write_whole
-
-
-class SweepInterrupted(Exception):
-    """Ctrl-C during a sweep; the message says what is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class Sweep:
         except KeyboardInterrupt:
             kept = sum(task.path.exists() for task in tasks) + self.num_known
             message = f"{kept:,} of {len(self.points):,} runs are kept in {self.folder.path}"
-            raise SweepInterrupted(f"interrupted; {message}, and the same command goes on from there") from None
+            raise StudyInterrupted(f"interrupted; {message}, and the same command goes on from there") from None
         frame = self._table()
         write_whole(self.folder.table, lambda path: frame.to_parquet(path, index=False))
         return frame

@@ -14,7 +14,8 @@ import llmsim
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.studies import sweep as sweep_module
 from llmsim.scenarios.studies.flattening import flat
-from llmsim.scenarios.studies.sweep import Sweep, SweepInterrupted
+from llmsim.scenarios.studies.interrupted import StudyInterrupted
+from llmsim.scenarios.studies.sweep import Sweep
 from llmsim.tests.support.command_line import contents
 from llmsim.tests.support.scenario_files import BUSY
 
@@ -62,7 +63,7 @@ def test_processes_and_interruptions_leave_the_same_bytes(tmp_path: Path, monkey
         return measure(assembly)
 
     monkeypatch.setattr(sweep_module, "measure", interrupted_at_the_third)
-    with pytest.raises(SweepInterrupted, match=r"^interrupted; 2 of 4 runs are kept in .*the same command goes on"):
+    with pytest.raises(StudyInterrupted, match=r"^interrupted; 2 of 4 runs are kept in .*the same command goes on"):
         swept(tmp_path / "resumed")
     assert not (tmp_path / "resumed" / "sweep.parquet").exists()
     swept(tmp_path / "resumed")

@@ -1,0 +1,259 @@
+"""`llmsim profile`: every kernel and whole steps of the real engine, timed on a device, as a table that is fitted.
+
+The steps of a grid are visited several times, each time in another order, so that drift and what else the device does
+spread over all of them. Each visit is written down at once: a killed profile goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ...calibrate.noise import noise_warning
+from ...calibrate.whole_steps import STEPS, steps_csv
+from ...calibrate.writing import write_files, write_zipped
+from ...policies.core import specs
+from ...policies.core.model_spec import ModelSpec
+from ...sim.cost_model.profile_header import DataSheet, ModelShapes, ProfileHeader
+from ..errors import ScenarioError
+from .device_names import catalog_name
+from .interrupted import StudyInterrupted
+from .profile_points import PointsFile, check_folder
+from .profile_table import (
+    TimedShape,
+    attention_launches,
+    host_of,
+    peaks_of,
+    steps_of,
+    timings_of,
+)
+
+if TYPE_CHECKING:
+    from ...real_engine.profiler.session import ProfileSession
+    from ...real_engine.profiler.steps import TimedStep
+
+DeviceKind = Literal["cpu", "cuda"]
+GridName = Literal["small", "full"]
+DtypeName = Literal["float32", "bfloat16", "float16"]
+Backend = Literal["auto", "torch", "triton"]
+VISITS = 3
+"""To each step."""
+BUDGET_S: dict[GridName, float] = {"small": 0.1, "full": 0.3}
+"""Most time of a visit, but for steps that take longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is to be measured, and with what."""
+
+    model: str
+    """A name of the catalog, a model's folder, or its config.json."""
+    device: DeviceKind
+    grid: GridName
+    dtype: DtypeName
+    kernels: Backend = "auto"
+    threads: int = 1
+    seed: int = 0
+
+    def command(self) -> str:
+        """The command line that asks for it."""
+        options = f"--device {self.device} --grid {self.grid} --dtype {self.dtype} --kernels {self.kernels}"
+        threads = f" --threads {self.threads}" if self.device == "cpu" else ""
+        return f"llmsim profile --model {self.model} {options}{threads} --seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """What came of it."""
+
+    header: ProfileHeader
+    num_timings: int
+    num_steps: int
+    noise: str | None
+    """One sentence where the device was too busy."""
+
+
+class ProfileStudy:
+    """A device and a model, set up, and the points that a folder holds of them already."""
+
+    def __init__(self, wishes: Wishes, folder: Path, *, force: bool, warn: Callable[[str], None]) -> None:
+        """Raises ScenarioError for a model, a device or a folder that cannot be used; then nothing is written."""
+        check_folder(folder, force=force)
+        self.wishes, self.folder = wishes, folder
+        self._session = _session_of(wishes, warn)
+        self.grid_steps, self._facts = self._plan()
+        self.points = PointsFile(folder, self._identity(), force=force)
+        self._todo = list(self._remaining())
+
+    @property
+    def num_visits(self) -> int:
+        """Visits in all, those included that were made before."""
+        return VISITS * len(self.grid_steps)
+
+    @property
+    def num_done(self) -> int:
+        """Of them, those that need not be made any more."""
+        return self.num_visits - len(self._todo)
+
+    def run(self, advance: Callable[[], None]) -> Profiled:
+        """Measure what is left, calling `advance` after each visit; then write the table.
+
+        Raises StudyInterrupted on Ctrl-C: the points are kept.
+        """
+        try:
+            self._measure(advance)
+        except KeyboardInterrupt:
+            kept = f"{self.num_visits - len(self._todo)} of {self.num_visits} visits are kept in {self.folder}"
+            raise StudyInterrupted(f"interrupted; {kept}, and the same command goes on from there") from None
+        return self._write()
+
+    def _plan(self) -> tuple[list[TimedStep], Any]:
+        from ...real_engine.profiler.grids import GRIDS
+
+        grid = GRIDS[self.wishes.grid]
+        steps = self._session.steps(grid, self.wishes.seed)
+        return steps, self._session.facts(max(step.num_rows for step in steps))
+
+    def _identity(self) -> dict[str, Any]:
+        shapes = self._shapes().model_dump() | {"num_layers": self._session.spec.num_layers}
+        wishes = {key: value for key, value in asdict(self.wishes).items() if key != "model"}
+        wishes["kernels"] = self._session.kernels.name
+        return {"model": shapes, "device name": self._facts.device, "software": self._facts.software, **wishes}
+
+    def _shapes(self) -> ModelShapes:
+        dtype: Literal["fp32", "bf16"] = "fp32" if self.wishes.dtype == "float32" else "bf16"
+        return ModelShapes.of(replace(self._session.spec, dtype=dtype))
+
+    def _remaining(self) -> Iterator[tuple[TimedStep, int]]:
+        """Steps and the numbers of their visits, in the order in which they are made."""
+        done = {(line["step"], line["visit"]) for line in self.points.lines if "visit" in line}
+        failed = {line["step"] for line in self.points.lines if "failure" in line}
+        for number in range(VISITS):
+            order = np.random.default_rng([self.wishes.seed, number]).permutation(len(self.grid_steps))
+            for step in (self.grid_steps[i] for i in order):
+                if (step.name(), number) not in done and step.name() not in failed:
+                    yield step, number
+
+    def _measure(self, advance: Callable[[], None]) -> None:
+        session, points = self._session, self.points
+        points.add({"peaks": _peaks(session)})
+        if not points.values("host"):
+            from ...real_engine.profiler.grids import GRIDS
+
+            points.add({"host": [list(cost) for cost in session.host_costs(GRIDS[self.wishes.grid].host_batches)]})
+        self._set_up()
+        visited: set[str] = set()
+        while self._todo:
+            step, number = self._todo[0]
+            found = session.visit(step, BUDGET_S[self.wishes.grid], is_first=step.name() not in visited)
+            visited.add(step.name())
+            if found.failure is not None:
+                self._fail(step, found.failure)
+            else:
+                kernels = {name: _rounded(times) for name, times in found.kernels.items()}
+                points.add({"step": step.name(), "visit": number, "kernels": kernels, "whole": _rounded(found.whole)})
+                self._todo.pop(0)
+            advance()
+        points.add({"peaks": _peaks(session)})
+
+    def _set_up(self) -> None:
+        """Make room on the device; what does not fit is noted and not tried."""
+        for step in self._session.set_up(list(dict.fromkeys(step for step, _ in self._todo))) if self._todo else ():
+            self._fail(step, "out of memory")
+
+    def _fail(self, step: TimedStep, why: str) -> None:
+        self.points.add({"step": step.name(), "failure": why})
+        self._todo = [(other, number) for other, number in self._todo if other != step]
+
+    def _write(self) -> Profiled:
+        shapes = {step.name(): step.shape() for step in self.grid_steps}
+        lines = [line for line in self.points.lines if "visit" in line]
+        visits = [TimedShape(line["step"], shapes[line["step"]], line["kernels"], line["whole"]) for line in lines]
+        timings, steps = timings_of(visits), steps_of(visits, self._session.spec.num_layers)
+        header = self._header(visits)
+        write_zipped(self.folder / STEPS, steps_csv(steps))
+        write_files(self.folder, header, timings)
+        return Profiled(header, len(timings), len(steps), noise_warning(timings))
+
+    def _header(self, visits: list[TimedShape]) -> ProfileHeader:
+        wishes, facts, shapes = self.wishes, self._facts, self._shapes()
+        sheet = self._data_sheet()
+        failed = [line["step"] for line in self.points.lines if "failure" in line]
+        return ProfileHeader(
+            name=f"{shapes.name}-{wishes.device}",
+            gpu=catalog_name(facts.device) or facts.device if sheet is None else sheet.name,
+            data_sheet=sheet,
+            device=facts.device,
+            model=shapes,
+            kv_dtype_bytes=4 if wishes.dtype == "float32" else 2,
+            software=f"{facts.software}, {self._session.kernels.name} kernels",
+            clock=facts.clock,
+            threads=wishes.threads if wishes.device == "cpu" else None,
+            measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            source=wishes.command(),
+            attention=attention_launches(visits),
+            graph_sizes=facts.graph_sizes,
+            out_of_memory=tuple(dict.fromkeys(failed)),
+            host=host_of(self.points.values("host")[0]),
+        )
+
+    def _data_sheet(self) -> DataSheet | None:
+        """What was measured of the device; None where the catalog has a sheet that says what is needed."""
+        known = catalog_name(self._facts.device)
+        if known is not None and (self.wishes.dtype != "float32" or specs.gpu(known).fp32_flop_per_s):
+            return None
+        peaks = peaks_of(self.points.values("peaks"))
+        # no kernel may beat its floor: on a CPU those of 16 bits may compute in fp32, whichever is faster
+        half = max(peaks["bf16_tflop_s"], peaks["fp32_tflop_s"])
+        memory_gib = round(self._facts.memory_bytes / specs.GIB, 3)
+        return DataSheet(name=self._facts.device, memory_gib=memory_gib, **peaks | {"bf16_tflop_s": half})
+
+
+def _peaks(session: ProfileSession) -> dict[str, float]:
+    """In the units of a data sheet; a copy to the host is one within the memory, read and written."""
+    found = session.peaks()
+    return {
+        "bandwidth_gb_s": round(found.copy_bytes_per_s / 1e9, 3),
+        "host_link_gb_s": round(found.large_copy_bytes_per_s / 1e9, 3),
+        "bf16_tflop_s": round(found.flop_per_s["bfloat16"] / 1e12, 6),
+        "fp32_tflop_s": round(found.flop_per_s["float32"] / 1e12, 6),
+    }
+
+
+def _rounded(times: list[float]) -> list[float]:
+    """To a nanosecond."""
+    return [round(time, 3) for time in times]
+
+
+def _session_of(wishes: Wishes, warn: Callable[[str], None]) -> ProfileSession:
+    """The engine, set up; ScenarioError says what is missing."""
+    source = _source_of(wishes.model)
+    try:
+        from ...kernels.choosing import KernelsUnavailable, kernels_for
+        from ...real_engine.model.errors import ModelError
+        from ...real_engine.profiler.session import CannotProfile, ProfileSession
+    except ImportError as error:
+        message = f"the real engine needs {error.name}: pip install 'llmsim[real]'"
+        raise ScenarioError(None, "profile", message) from None
+    try:
+        return ProfileSession(
+            source,
+            device=wishes.device,
+            dtype=wishes.dtype,
+            threads=wishes.threads,
+            kernels_of=lambda device: kernels_for(device, wishes.kernels, warn),
+        )
+    except (ModelError, CannotProfile, KernelsUnavailable) as error:
+        raise ScenarioError(None, None, str(error)) from None
+
+
+def _source_of(model: str) -> ModelSpec | Path:
+    """A model of the catalog, or a path that is there; UnknownName otherwise."""
+    if model not in specs.model_names() and (path := Path(model)).exists():
+        return path
+    return specs.model(model)

@@ -1,0 +1,112 @@
+"""From what was timed to a table: a row for each kernel and shape, whole steps, and what the header says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...calibrate.whole_steps import WholeStep
+from ...policies.core.estimator import StepShape
+from ...sim.cost_model.profile_header import AttentionLaunches, Host
+from ...sim.cost_model.timings import BY_ROWS, Shape, Timing
+
+DECODE, EXTEND = "decode_attention", "extend_attention"
+
+
+class TimedShape(NamedTuple):
+    """What a visit timed: a step by its shape, the launches of its kernels, or the step as a whole."""
+
+    name: str
+    shape: StepShape
+    kernels: Mapping[str, Sequence[float]]
+    whole: Sequence[float]
+
+
+class Summed(NamedTuple):
+    """Many times of one thing."""
+
+    time_us: float
+    repeats: int
+    spread_us: float
+    """From the first quartile to the third."""
+
+
+def summed(times: Sequence[float]) -> Summed:
+    """Their median, how many they are, and how far they spread; to a nanosecond."""
+    low, middle, high = np.percentile(times, [25, 50, 75])
+    return Summed(round(float(middle), 3), len(times), round(float(high - low), 3))
+
+
+def timings_of(visits: Iterable[TimedShape]) -> list[Timing]:
+    """Rows of a table, from all visits to all steps: a kernel's launches of one shape are one row."""
+    times: dict[tuple[str, Shape], list[float]] = {}
+    for visit in visits:
+        for kernel, launches in visit.kernels.items():
+            if (row := _row(kernel, visit)) is not None:
+                times.setdefault(row, []).extend(launches)
+    return [
+        Timing(kernel, shape, found.time_us, f"{kernel} at {shape}", found.repeats, found.spread_us)
+        for (kernel, shape), found in ((key, summed(samples)) for key, samples in sorted(times.items()))
+    ]
+
+
+def steps_of(visits: Iterable[TimedShape], num_layers: int) -> list[WholeStep]:
+    """Whole steps, each once."""
+    times: dict[str, list[float]] = {}
+    shapes: dict[str, StepShape] = {}
+    for visit in visits:
+        if visit.whole:
+            times.setdefault(visit.name, []).extend(visit.whole)
+            shapes[visit.name] = visit.shape
+    return [WholeStep(num_layers, shapes[name], *summed(samples)) for name, samples in sorted(times.items())]
+
+
+def attention_launches(visits: Iterable[TimedShape]) -> AttentionLaunches:
+    """Decodes and chunks are launched apart; what further chunks of one launch save is the median of what they did."""
+    alone: dict[tuple[int, int], list[float]] = {}
+    together: dict[tuple[tuple[int, int], ...], list[float]] = {}
+    for visit in visits:
+        if launches := visit.kernels.get(EXTEND):
+            chunks = tuple((q, kv) for q, kv in visit.shape.prefill_chunks)
+            target = together.setdefault(chunks, []) if len(chunks) > 1 else alone.setdefault(chunks[0], [])
+            target.extend(launches)
+    single = {chunk: float(np.median(times)) for chunk, times in alone.items()}
+    saved = [
+        (sum(single[chunk] for chunk in chunks) - float(np.median(times))) / (len(chunks) - 1)
+        for chunks, times in together.items()
+        if all(chunk in single for chunk in chunks)
+    ]
+    least = min(single.values(), default=0.0)
+    shared = min(max(float(np.median(saved)), 0.0), least) if saved else 0.0
+    return AttentionLaunches(launches="separate", shared_us=round(shared, 3))
+
+
+def host_of(costs: Sequence[Sequence[float]]) -> Host:
+    """The line through (batch, core, launch, sync): microseconds of a step, and of each request in it."""
+    batches = np.array([cost[0] for cost in costs])
+    totals = np.array([sum(cost[1:]) for cost in costs])
+    slope, start = np.polyfit(batches, totals, 1) if len(costs) > 1 else (0.0, float(totals[0]))
+    return Host(step_s=round(max(float(start), 0.0) / 1e6, 9), request_s=round(max(float(slope), 0.0) / 1e6, 9))
+
+
+def _row(kernel: str, visit: TimedShape) -> tuple[str, Shape] | None:
+    """Kernel and shape as a table has them; None for several chunks in one launch, which no row can tell."""
+    chunks, num_decodes, context, longest, num_rows, _ = visit.shape
+    if kernel == DECODE:
+        return "attention", (0, 0, num_decodes, round(context / num_decodes), longest)
+    if kernel == EXTEND:
+        return ("attention", (*chunks[0], 0, 0, 0)) if len(chunks) == 1 else None
+    if kernel in BY_ROWS:
+        return kernel, (num_rows,)
+    return kernel, (num_decodes + sum(q for q, _ in chunks),)
+
+
+def peaks_of(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The best of several measurements of a device's peaks, in the units of a data sheet."""
+    best: dict[str, float] = {}
+    for peaks in found:
+        for key, value in peaks.items():
+            best[key] = max(value, best.get(key, 0.0))
+    return best
