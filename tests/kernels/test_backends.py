@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from llmsim.kernels import triton_backend
 from llmsim.kernels.contract import Kernels
 from llmsim.kernels.torch_backend import TorchKernels
-from llmsim.kernels.triton_backend import SMALLEST_WORKSPACE, TritonKernels
+from llmsim.kernels.triton_backend import TritonKernels
 from llmsim.tests.support.kernel_checks import DEVICE, fused_heads, normal
 
 HEADS, KV_HEADS, DIM, BLOCK_SIZE = 4, 2, 64, 16
@@ -60,13 +61,12 @@ def test_tokens_come_from_the_contract_too(kernels: Kernels) -> None:
     assert torch.equal(drawn, likeliest)
 
 
-def test_larger_batches_get_a_workspace_of_their_own_and_smaller_ones_share() -> None:
+def test_larger_batches_get_a_workspace_of_their_own_and_smaller_ones_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triton_backend, "SMALLEST_WORKSPACE", 2)
     kernels = TritonKernels()
     cache, table = normal(2, 1, 16, 64, dtype=torch.float32), integers([[1]])
-    expected = cache[1, :, 0].expand(SMALLEST_WORKSPACE + 1, 1, 64)
-    for num_sequences in (0, 1, 2, SMALLEST_WORKSPACE, SMALLEST_WORKSPACE + 1):
-        q = normal(num_sequences, 1, 64, dtype=torch.float32)
-        one = integers([1] * num_sequences)
+    for num_sequences in (0, 1, 2, 3, 4, 5):
+        q, one = normal(num_sequences, 1, 64, dtype=torch.float32), integers([1] * num_sequences)
         result = kernels.decode_attention(q, cache, cache, table, one * 0, one, 0.125)
-        assert (result - expected[:num_sequences]).abs().sum() < 1e-4
-    assert [key[-1] for key in kernels._workspaces] == [SMALLEST_WORKSPACE, 2 * SMALLEST_WORKSPACE]
+        assert (result - cache[1, :, 0]).abs().sum() < 1e-5
+    assert [workspace.max_num_sequences for workspace in kernels._workspaces.values()] == [2, 4, 8]
