@@ -33,7 +33,7 @@ def test_what_is_kept_is_what_sorting_and_adding_up_keeps(monkeypatch: pytest.Mo
     monkeypatch.setattr(reference, "FIRST_SORTED", first_sorted)
     generator = torch.Generator().manual_seed(11)
     for case in range(60):
-        logits = normal(1, 50, dtype=torch.bfloat16 if case % 2 else torch.float32, seed=case, scale=2.0)
+        logits = normal(1, 50, dtype=torch.bfloat16 if case % 2 else torch.float32, seed=case, scale=2.0).cpu()
         if case % 3 == 0:
             logits = logits.round()
         temperature, top_p = (torch.rand(2, generator=generator) * 0.98 + 0.01).tolist()
@@ -58,7 +58,7 @@ def test_weights_are_the_exponentials_of_fp32_logits(temperature: float) -> None
 
 def test_tokens_are_drawn_as_often_as_they_are_likely() -> None:
     draws, vocab = 40_000, 24
-    logits = normal(1, vocab, dtype=torch.float32, seed=5).expand(draws, -1)
+    logits = normal(1, vocab, dtype=torch.float32, seed=5).cpu().expand(draws, -1)
     ones, none = torch.ones(draws), torch.zeros(draws, dtype=torch.int32)
     for seeds, positions in (
         (torch.zeros(draws, dtype=torch.int64), torch.arange(draws)),
