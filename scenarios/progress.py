@@ -47,7 +47,7 @@ class RunProgress:
 
 
 class StudyProgress:
-    """A context whose `advance` draws how many runs of a study, or what it consists of, are done; on a terminal only."""
+    """A context whose `advance` draws how many runs of a study, or `what` it has, are done; on a terminal only."""
 
     def __init__(self, console: Console, total: int, done: int = 0, what: str = "runs") -> None:
         columns = (TextColumn("{task.completed:,} of {task.total:,} " + what), BarColumn(), TimeElapsedColumn())

@@ -49,9 +49,9 @@ SMALL = Grid(
     contexts=(16, 64, 128, 256, 512, 1024, 2048, 4096),
     most_context=16384,
     chunks=(2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
-    cached=(0, 64, 256, 1024, 3072),
-    most_pairs=1 << 19,
-    num_skewed=20,
+    cached=(0, 64, 256, 512, 1024, 2048, 3072),
+    most_pairs=1 << 21,
+    num_skewed=40,
     num_joint=8,
     num_whole=12,
     most_step_tokens=384,
@@ -69,7 +69,7 @@ FULL = Grid(
     chunks=(2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
     cached=(0, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 122880),
     most_pairs=1 << 28,
-    num_skewed=40,
+    num_skewed=80,
     num_joint=16,
     num_whole=40,
     most_step_tokens=8192,
@@ -104,18 +104,20 @@ def _chunks(grid: Grid) -> Iterator[TimedStep]:
 
 
 def _skewed(grid: Grid, rng: np.random.Generator) -> Iterator[TimedStep]:
-    """One or a quarter of the decodes reach four or sixteen times as far as the others."""
+    """Half of them spread evenly by half of the mean; in the others some reach four or sixteen times as far."""
     shapes = [
-        (batch, context, factor, far)
-        for batch, context, factor in product(grid.batches, grid.contexts, (4, 16))
-        for far in {1, batch // 4}
-        if batch > 1 and far and (batch - far + far * factor) * context <= grid.most_context
+        (batch, context)
+        for batch, context in product(grid.batches, grid.contexts)
+        if batch > 1 and 2 * batch * context <= grid.most_context
     ]
-    for i in rng.permutation(len(shapes))[: grid.num_skewed]:
-        batch, context, factor, far = shapes[i]
-        contexts = [context] * (batch - far) + [factor * context] * far
-        if max(contexts) <= max(grid.contexts):
-            yield TimedStep(tuple(contexts))
+    for number, i in enumerate(rng.permutation(len(shapes))[: grid.num_skewed]):
+        batch, context = shapes[i]
+        if number % 2:
+            yield TimedStep(tuple(rng.integers(context // 2, context + context // 2 + 1, size=batch).tolist()))
+            continue
+        far, factor = int(rng.choice([1, max(1, batch // 4)])), int(rng.choice([4, 16]))
+        if (batch - far + far * factor) * context <= grid.most_context:
+            yield TimedStep((context,) * (batch - far) + (factor * context,) * far)
 
 
 def _joint(grid: Grid, rng: np.random.Generator) -> Iterator[TimedStep]:

@@ -16,6 +16,7 @@ from ...policies.core.model_spec import ModelSpec
 from ...policies.core.request import Output, Prompt, Request
 from ..executor import RealExecutor
 from ..model.loading import load_model
+from ..model.transformer import Transformer
 
 POLICIES = {
     "batching": {"name": "unified"},
@@ -57,7 +58,7 @@ def host_costs(batches: Sequence[int], device: torch.device, dtype: torch.dtype,
 class _Loop:
     """An engine whose requests decode for as long as is measured."""
 
-    def __init__(self, batch: int, model: object) -> None:
+    def __init__(self, batch: int, model: Transformer) -> None:
         config = EngineConfig(
             num_blocks=batch * 8 + 1, max_num_seqs=batch, max_num_batched_tokens=8192, max_model_len=128
         )

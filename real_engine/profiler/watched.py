@@ -71,7 +71,7 @@ class WatchedModel(Transformer):
     """The same weights, with marks."""
 
     def __init__(self, model: Transformer, marks: Marks) -> None:
-        super().__init__(model.config, model.weights, WatchedKernels(model.kernels, marks))  # type: ignore[arg-type]
+        super().__init__(model.config, model.weights, WatchedKernels(model.kernels, marks))
         self._marks = marks
 
     def forward(self, tokens: Tensor, inputs: AttentionInputs, kv: KVStorage) -> Tensor:

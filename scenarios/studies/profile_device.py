@@ -41,9 +41,9 @@ DeviceKind = Literal["cpu", "cuda"]
 GridName = Literal["small", "full"]
 DtypeName = Literal["float32", "bfloat16", "float16"]
 Backend = Literal["auto", "torch", "triton"]
-VISITS = 3
+VISITS: dict[GridName, int] = {"small": 5, "full": 3}
 """To each step."""
-BUDGET_S: dict[GridName, float] = {"small": 0.1, "full": 0.3}
+BUDGET_S: dict[GridName, float] = {"small": 0.06, "full": 0.12}
 """Most time of a visit, but for steps that take longer."""
 
 
@@ -93,7 +93,7 @@ class ProfileStudy:
     @property
     def num_visits(self) -> int:
         """Visits in all, those included that were made before."""
-        return VISITS * len(self.grid_steps)
+        return VISITS[self.wishes.grid] * len(self.grid_steps)
 
     @property
     def num_done(self) -> int:
@@ -133,7 +133,7 @@ class ProfileStudy:
         """Steps and the numbers of their visits, in the order in which they are made."""
         done = {(line["step"], line["visit"]) for line in self.points.lines if "visit" in line}
         failed = {line["step"] for line in self.points.lines if "failure" in line}
-        for number in range(VISITS):
+        for number in range(VISITS[self.wishes.grid]):
             order = np.random.default_rng([self.wishes.seed, number]).permutation(len(self.grid_steps))
             for step in (self.grid_steps[i] for i in order):
                 if (step.name(), number) not in done and step.name() not in failed:

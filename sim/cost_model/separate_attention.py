@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
-from itertools import pairwise
+from typing import TypeAlias
 
 from .curve_grid import Basis, CurveGrid, Floor, Priced
 
 Points = Mapping[tuple[int, ...], float]
+Line: TypeAlias = Sequence[tuple[int, float]]
 
 
 class SeparateAttention:
@@ -58,40 +59,66 @@ class SeparateAttention:
 class ExtendCurve:
     """The time of one chunk by its new tokens q and its cached ones.
 
-    Work grows with q * kv + q^2 / 2: linear between points along either axis but for the square. What a straight line
-    between two numbers of new tokens adds to it, (q - q0) (q1 - q) / 2 pairs, is taken off again, at the time that a
-    pair takes between these two lines of points. Exact for any a + b q + c kv + d (q kv + q^2 / 2).
+    A line of points has one q and several numbers of cached tokens, and is linear between them. Lines need not reach
+    equally far: a chunk lies between the nearest two that have points on both sides of what it has cached. Work grows
+    with q * kv + q^2 / 2, so that a straight line from one q to the next adds (q - q0) (q1 - q) / 2 pairs too many:
+    they are taken off again, at the time that a pair takes between these two. Exact for any
+    a + b q + c kv + d (q kv + q^2 / 2). Where there are no such lines it is as `CurveGrid` says.
     """
 
     def __init__(self, points: Points, floor: Floor, derived: Container[tuple[int, ...]] = ()) -> None:
         self._grid = CurveGrid(points, floor, derived)
-        lines: dict[int, dict[int, float]] = {}
+        self._points = points
+        times: dict[int, dict[int, float]] = {}
         for (q, kv), time in points.items():
-            lines.setdefault(q, {})[kv] = time
-        self._qs = sorted(lines)
-        self._per_pair = [_per_pair(q0, lines[q0], q1, lines[q1]) for q0, q1 in pairwise(self._qs)]
+            times.setdefault(q, {})[kv] = time
+        self._lines = {q: sorted(times[q].items()) for q in sorted(times)}
 
     def at(self, q_tokens: int, kv_tokens: int) -> Priced:
         """Time, and what it rests on."""
-        time, basis = self._grid.at((q_tokens, kv_tokens))
-        i = bisect_left(self._qs, q_tokens)
-        if not 0 < i < len(self._qs) or self._qs[i] == q_tokens:
-            return time, basis
-        left, right = self._qs[i - 1], self._qs[i]
-        chord = self._per_pair[i - 1] * (q_tokens - left) * (right - q_tokens) / 2
-        shorter = self._grid.at((left, kv_tokens))[0]
-        return max(time - chord, min(time, shorter)), basis
+        around = None if (q_tokens, kv_tokens) in self._points else self._around(q_tokens, kv_tokens)
+        if around is None:
+            return self._grid.at((q_tokens, kv_tokens))
+        q0, q1 = around
+        before = _along(self._lines[q0], kv_tokens)
+        if q0 == q1:
+            return before, Basis.INTERPOLATED
+        after = _along(self._lines[q1], kv_tokens)
+        straight = before + (after - before) * (q_tokens - q0) / (q1 - q0)
+        pairs = (q_tokens - q0) * (q1 - q_tokens) / 2
+        time = straight - pairs * _per_pair(q0, self._lines[q0], q1, self._lines[q1])
+        return max(time, min(before, after)), Basis.INTERPOLATED
+
+    def _around(self, q_tokens: int, kv_tokens: int) -> tuple[int, int] | None:
+        """The nearest lines on both sides, or twice the one of this q, that know as many cached tokens."""
+        known = [q for q, line in self._lines.items() if line[0][0] <= kv_tokens <= line[-1][0]]
+        i = bisect_left(known, q_tokens)
+        if i == len(known):
+            return None
+        if known[i] == q_tokens:
+            return q_tokens, q_tokens
+        return (known[i - 1], known[i]) if i else None
 
 
-def _per_pair(q0: int, before: Mapping[int, float], q1: int, after: Mapping[int, float]) -> float:
+def _along(line: Line, kv_tokens: int) -> float:
+    """On a line that has points on both sides."""
+    i = bisect_left(line, (kv_tokens,))
+    right, after = line[i]
+    if right == kv_tokens:
+        return after
+    left, before = line[i - 1]
+    return before + (after - before) * (kv_tokens - left) / (right - left)
+
+
+def _per_pair(q0: int, before: Line, q1: int, after: Line) -> float:
     """Time of a (query, key) pair between two lines: how much steeper the longer one rises with the cached tokens.
 
     Taken where as much is cached as the longer chunk has, or nearly: there the square matters.
     """
-    both = sorted(before.keys() & after.keys())
-    if len(both) < 2:
+    low = max(before[0][0], after[0][0])
+    most = min(before[-1][0], after[-1][0])
+    high = min(most, max(q1, next((kv for kv, _ in after if kv > low), most)))
+    if high <= low:
         return 0.0
-    low = both[0]
-    high = next((kv for kv in both[1:] if kv >= q1), both[-1])
-    steeper = (after[high] - after[low]) - (before[high] - before[low])
+    steeper = (_along(after, high) - _along(after, low)) - (_along(before, high) - _along(before, low))
     return max(steeper / ((q1 - q0) * (high - low)), 0.0)
