@@ -44,18 +44,18 @@ class Grid:
 
 
 SMALL = Grid(
-    tokens=(24, 48, 96, 192, 384, 768),
+    tokens=(24, 48, 96, 192, 384, 768, 1024),
     batches=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),
     contexts=(16, 64, 128, 256, 512, 1024, 2048, 4096),
     most_context=16384,
-    chunks=(2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
+    chunks=(2, 4, 8, 16, 32, 64, 128, 256, 512),
     cached=(0, 64, 256, 512, 1024, 2048, 3072),
     most_pairs=1 << 21,
     num_skewed=40,
     num_joint=8,
     num_whole=12,
     most_step_tokens=384,
-    host_batches=(1, 4, 16, 64),
+    host_batches=(1, 2, 4, 8, 16, 32, 64),
 )
 
 FULL = Grid(
@@ -73,7 +73,7 @@ FULL = Grid(
     num_joint=16,
     num_whole=40,
     most_step_tokens=8192,
-    host_batches=(1, 8, 32, 128, 256),
+    host_batches=(1, 4, 16, 64, 128, 256),
 )
 
 GRIDS: dict[GridName, Grid] = {"small": SMALL, "full": FULL}

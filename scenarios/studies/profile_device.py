@@ -41,9 +41,9 @@ DeviceKind = Literal["cpu", "cuda"]
 GridName = Literal["small", "full"]
 DtypeName = Literal["float32", "bfloat16", "float16"]
 Backend = Literal["auto", "torch", "triton"]
-VISITS: dict[GridName, int] = {"small": 5, "full": 3}
+VISITS = 3
 """To each step."""
-BUDGET_S: dict[GridName, float] = {"small": 0.06, "full": 0.12}
+BUDGET_S: dict[GridName, float] = {"small": 0.1, "full": 0.12}
 """Most time of a visit, but for steps that take longer."""
 
 
@@ -93,7 +93,7 @@ class ProfileStudy:
     @property
     def num_visits(self) -> int:
         """Visits in all, those included that were made before."""
-        return VISITS[self.wishes.grid] * len(self.grid_steps)
+        return VISITS * len(self.grid_steps)
 
     @property
     def num_done(self) -> int:
@@ -120,10 +120,11 @@ class ProfileStudy:
         return steps, self._session.facts(max(step.num_rows for step in steps))
 
     def _identity(self) -> dict[str, Any]:
-        shapes = self._shapes().model_dump() | {"num_layers": self._session.spec.num_layers}
-        wishes = {key: value for key, value in asdict(self.wishes).items() if key != "model"}
-        wishes["kernels"] = self._session.kernels.name
-        return {"model": shapes, "device name": self._facts.device, "software": self._facts.software, **wishes}
+        """What must be the same for points to belong together."""
+        wishes = asdict(self.wishes) | {"kernels": self._session.kernels.name}
+        del wishes["model"]  # a path may be written in several ways
+        sizes = self._shapes().model_dump(exclude={"name", "dtype"}) | {"num_layers": self._session.spec.num_layers}
+        return {**wishes, "device name": self._facts.device, "software": self._facts.software, **sizes}
 
     def _shapes(self) -> ModelShapes:
         dtype: Literal["fp32", "bf16"] = "fp32" if self.wishes.dtype == "float32" else "bf16"
@@ -133,7 +134,7 @@ class ProfileStudy:
         """Steps and the numbers of their visits, in the order in which they are made."""
         done = {(line["step"], line["visit"]) for line in self.points.lines if "visit" in line}
         failed = {line["step"] for line in self.points.lines if "failure" in line}
-        for number in range(VISITS[self.wishes.grid]):
+        for number in range(VISITS):
             order = np.random.default_rng([self.wishes.seed, number]).permutation(len(self.grid_steps))
             for step in (self.grid_steps[i] for i in order):
                 if (step.name(), number) not in done and step.name() not in failed:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,11 +86,15 @@ def attention_launches(visits: Iterable[TimedShape]) -> AttentionLaunches:
 
 
 def host_of(costs: Sequence[Sequence[float]]) -> Host:
-    """The line through (batch, core, launch, sync): microseconds of a step, and of each request in it."""
-    batches = np.array([cost[0] for cost in costs])
-    totals = np.array([sum(cost[1:]) for cost in costs])
-    slope, start = np.polyfit(batches, totals, 1) if len(costs) > 1 else (0.0, float(totals[0]))
-    return Host(step_s=round(max(float(start), 0.0) / 1e6, 9), request_s=round(max(float(slope), 0.0) / 1e6, 9))
+    """The line through (batch, core, launch, sync): microseconds of a step, and of each request in it.
+
+    It has the median slope of all pairs (Sen 1968), since a busy machine wakes a thread late now and then.
+    """
+    points = sorted((cost[0], sum(cost[1:])) for cost in costs)
+    slopes = [(t1 - t0) / (b1 - b0) for (b0, t0), (b1, t1) in combinations(points, 2)]
+    slope = max(median(slopes), 0.0) if slopes else 0.0
+    start = max(median(total - slope * batch for batch, total in points), 0.0)
+    return Host(step_s=round(start / 1e6, 9), request_s=round(slope / 1e6, 9))
 
 
 def _row(kernel: str, visit: TimedShape) -> tuple[str, Shape] | None:

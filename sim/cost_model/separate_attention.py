@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 from .curve_grid import Basis, CurveGrid, Floor, Priced
@@ -62,23 +63,30 @@ class ExtendCurve:
     A line of points has one q and several numbers of cached tokens, and is linear between them. Lines need not reach
     equally far: a chunk lies between the nearest two that have points on both sides of what it has cached. Work grows
     with q * kv + q^2 / 2, so that a straight line from one q to the next adds (q - q0) (q1 - q) / 2 pairs too many:
-    they are taken off again, at the time that a pair takes between these two. Exact for any
-    a + b q + c kv + d (q kv + q^2 / 2). Where there are no such lines it is as `CurveGrid` says.
+    they are taken off again, at the time that a pair takes there. Exact for any
+    a + b q + c kv + d (q kv + q^2 / 2). Where there are no such lines it is as `CurveGrid` says of the longer ones.
     """
 
     def __init__(self, points: Points, floor: Floor, derived: Container[tuple[int, ...]] = ()) -> None:
-        self._grid = CurveGrid(points, floor, derived)
-        self._points = points
         times: dict[int, dict[int, float]] = {}
         for (q, kv), time in points.items():
             times.setdefault(q, {})[kv] = time
         self._lines = {q: sorted(times[q].items()) for q in sorted(times)}
+        self._long = [q for q, line in self._lines.items() if len(line) > 1]
+        self._per_pair = [_per_pair(q0, self._lines[q0], q1, self._lines[q1]) for q0, q1 in pairwise(self._long)]
+        far = {shape: time for shape, time in points.items() if shape[0] in self._long}
+        self._grid = CurveGrid(far or points, floor, derived)
+        self._points = points
+        self._derived = derived
 
     def at(self, q_tokens: int, kv_tokens: int) -> Priced:
         """Time, and what it rests on."""
-        around = None if (q_tokens, kv_tokens) in self._points else self._around(q_tokens, kv_tokens)
+        shape = q_tokens, kv_tokens
+        if shape in self._points:
+            return self._points[shape], Basis.INTERPOLATED if shape in self._derived else Basis.MEASURED
+        around = self._around(q_tokens, kv_tokens)
         if around is None:
-            return self._grid.at((q_tokens, kv_tokens))
+            return self._grid.at(shape)
         q0, q1 = around
         before = _along(self._lines[q0], kv_tokens)
         if q0 == q1:
@@ -86,8 +94,14 @@ class ExtendCurve:
         after = _along(self._lines[q1], kv_tokens)
         straight = before + (after - before) * (q_tokens - q0) / (q1 - q0)
         pairs = (q_tokens - q0) * (q1 - q_tokens) / 2
-        time = straight - pairs * _per_pair(q0, self._lines[q0], q1, self._lines[q1])
+        time = straight - pairs * self._pair_at(q_tokens)
         return max(time, min(before, after)), Basis.INTERPOLATED
+
+    def _pair_at(self, q_tokens: int) -> float:
+        """Time of a pair where a chunk is so long: between the two lines around it that tell, or the nearest two."""
+        if not self._per_pair:
+            return 0.0
+        return self._per_pair[min(max(bisect_left(self._long, q_tokens) - 1, 0), len(self._per_pair) - 1)]
 
     def _around(self, q_tokens: int, kv_tokens: int) -> tuple[int, int] | None:
         """The nearest lines on both sides, or twice the one of this q, that know as many cached tokens."""

@@ -1,0 +1,85 @@
+"""Whole steps beside a table: as a file, and what they show of the sum of kernels."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from llmsim.calibrate.fit import fit
+from llmsim.calibrate.step_residual import fit_residual, kind_of
+from llmsim.calibrate.whole_steps import STEPS, WholeStep, read_steps, steps_csv
+from llmsim.calibrate.writing import write_zipped
+from llmsim.policies.core.estimator import StepShape
+from llmsim.sim.cost_model.profile import Profile
+from llmsim.sim.cost_model.profile_header import Residuals
+from llmsim.sim.cost_model.profiled import ProfiledCostModel
+from llmsim.sim.cost_model.timings import ProfileError
+from llmsim.tests.support.profiles import TINY, fitted, table
+
+GAP_US = {"decode": 400.0, "prefill": -20.0, "mixed": 900.0}
+
+
+def shapes() -> list[StepShape]:
+    decodes = [StepShape([], n, n * context, context, n) for n, context in product((2, 9, 33), (100, 700, 3000))]
+    prefills = [StepShape([(q, kv)], 0, 0, 0, 1) for q, kv in product((40, 100, 400), (10, 300, 900))]
+    mixed = [StepShape([(q, 5)], n, n * 200, 200, n + 1) for q, n in product((20, 60, 300), (3, 10, 40))]
+    return [*decodes, *prefills, *mixed]
+
+
+def steps_of(profile: Profile) -> list[WholeStep]:
+    """Steps that take their kernels' sum and a gap."""
+    model = ProfiledCostModel(profile, TINY)
+    return [
+        WholeStep(TINY.num_layers, shape, model.step_cost(shape).device_ns / 1e3 + GAP_US[kind_of(shape)], 5, 1.0)
+        for shape in shapes()
+    ]
+
+
+def test_steps_come_back_from_their_file(tmp_path: Path) -> None:
+    steps = steps_of(fitted())
+    write_zipped(tmp_path / STEPS, steps_csv(steps))
+    assert read_steps(tmp_path) == steps
+    assert read_steps(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("400+900", "400-900", r"row 19: chunks is '400-900'; it must be as 512\+0 128\+1024"),
+        ("chunks", "chonks", "column chunks is missing"),
+        ("4,2,200,", "4,2,-1,", "row 2: context_tokens is '-1'; it must be a whole number"),
+    ],
+)
+def test_a_file_that_is_wrong_is_one_line(tmp_path: Path, before: str, after: str, says: str) -> None:
+    write_zipped(tmp_path / STEPS, steps_csv(steps_of(fitted())).replace(before, after, 1))
+    with pytest.raises(ProfileError, match=says):
+        read_steps(tmp_path)
+
+
+def test_a_fit_finds_what_steps_take_beyond_their_kernels() -> None:
+    made = fit(table(), steps=steps_of(fitted()))
+    residual, found = made.header.residual, made.header.fit
+    assert found is not None
+    assert 0 < residual.decode_s <= 400e-6
+    assert 0 < residual.mixed_s <= 900e-6
+    assert -20e-6 <= residual.prefill_s < 0
+    for errors in found.whole_steps.values():
+        assert errors.with_residual.median < errors.kernels_alone.median
+
+
+def test_more_steps_draw_the_residual_nearer_to_what_they_show() -> None:
+    profile = fitted()
+    steps = steps_of(profile)
+    few, many = (fit_residual(profile, chosen, 0)[0].decode_s for chosen in (steps, steps * 10))
+    assert abs(many - 400e-6) < abs(few - 400e-6) < 400e-6
+
+
+def test_a_kind_of_step_with_few_of_it_gets_no_residual() -> None:
+    profile = fitted()
+    assert fit_residual(profile, steps_of(profile)[:3], 0) == (Residuals(), {})
+
+
+def test_a_table_without_steps_keeps_the_residual_that_it_has() -> None:
+    assert fit(table(residual=Residuals(decode_s=1e-3))).header.residual.decode_s == 1e-3

@@ -1,0 +1,68 @@
+"""A model and a grid so small that all of it is timed in a second or two."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from llmsim.real_engine.profiler.grids import Grid
+from llmsim.scenarios.studies.profile_device import ProfileStudy, Wishes
+
+GRID = Grid(
+    tokens=(24,),
+    batches=(1, 2, 3, 4),
+    contexts=(16, 48, 96),
+    most_context=256,
+    chunks=(2, 8, 32),
+    cached=(0, 16, 64),
+    most_pairs=1 << 12,
+    num_skewed=4,
+    num_joint=2,
+    num_whole=8,
+    most_step_tokens=48,
+    host_batches=(1, 4),
+)
+FEW = replace(
+    GRID,
+    tokens=(),
+    batches=(1, 3),
+    contexts=(16, 96),
+    most_context=192,
+    chunks=(2, 32),
+    cached=(0, 64),
+    num_skewed=1,
+    num_joint=1,
+    num_whole=1,
+    host_batches=(1, 2),
+)
+"""Too few points for a fit."""
+CONFIG: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "vocab_size": 128,
+    "max_position_embeddings": 512,
+}
+
+
+def small_model(folder: Path) -> Path:
+    """The config.json of a model of two layers."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(CONFIG))
+    return path
+
+
+def wishes_for(folder: Path, **others: Any) -> Wishes:
+    """The small grid on a CPU in float32, unless said otherwise."""
+    return Wishes(**{"model": str(small_model(folder)), "device": "cpu", "grid": "small", "dtype": "float32"} | others)
+
+
+def study_in(folder: Path, *, force: bool = False, **others: Any) -> ProfileStudy:
+    """The study that measures it into `folder / "table"`."""
+    return ProfileStudy(wishes_for(folder, **others), folder / "table", force=force, warn=lambda _: None)
