@@ -79,12 +79,15 @@ def saved(model: PreTrainedModel, folder: Path, **options: Any) -> Path:
 
 
 def greedy(model: PreTrainedModel, prompt: Sequence[int], num_tokens: int) -> list[int]:
-    """The likeliest tokens after the prompt, one after another."""
+    """The likeliest tokens after the prompt, one after another, whatever ends an answer or pads a prompt elsewhere."""
+    assert model.generation_config is not None
+    model.generation_config.eos_token_id = None
+    tokens = torch.tensor([list(prompt)])
     generated = model.generate(
-        torch.tensor([list(prompt)]), max_new_tokens=num_tokens, min_new_tokens=num_tokens, do_sample=False
+        tokens, attention_mask=torch.ones_like(tokens), max_new_tokens=num_tokens, do_sample=False
     )
-    tokens: list[int] = generated[0, len(prompt) :].tolist()
-    return tokens
+    outputs: list[int] = generated[0, len(prompt) :].tolist()
+    return outputs
 
 
 def logits_of(model: PreTrainedModel, tokens: Sequence[int], num_tokens: int) -> Tensor:
