@@ -105,7 +105,8 @@ class StepPlan:
     1. `SWAP_OUT` reads its first `num_blocks` blocks in the victim's row as it stands, before this plan touches it.
     2. Rows of the `preempted` go, then the `admitted`, also those that were preempted before, begin with empty ones,
        then `grants` are applied in their order. They name nobody who does not run. Rows of those that ended since the
-       plan before may go at any time.
+       plan before may go at any time. (One that was admitted and gave way in the same plan does not run. No policy of
+       the house does that; where preemption swaps it is an error.)
     3. `SWAP_IN` writes, of the blocks that were copied out, the last `num_blocks` to the same places of the row as it
        stands now.
     4. The step's kernels run. A row has a block for each token computed up to then; those behind are not used yet.
