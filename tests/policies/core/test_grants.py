@@ -218,3 +218,20 @@ def test_no_steps_are_skipped_where_grants_are_told() -> None:
         driven.step(0)
         driven.step(0)
         assert (core.steady.num_steps() > 0) == (not tells_grants)
+
+
+@pytest.mark.xfail(raises=AssertionError, strict=True, reason="blocks enter when they are allocated, as in vLLM 0.33")
+def test_what_gave_way_in_the_step_that_allocated_it_is_not_matched() -> None:
+    """`a` is given blocks for 6 tokens, gives way to `b` in the same step, and later finds them without content."""
+    core = core_of(
+        BY_PRIORITY | {"chunk_size": {"name": "threshold", "tokens": 6}},
+        num_blocks=18,
+        block_size=2,
+        max_num_batched_tokens=14,
+        reserve_full_prompt=False,
+    )
+    driven = DrivenCore(MirroredCore(core))
+    driven.add(request_of("a", 30, 2, priority=5), 0)
+    driven.step(0)
+    driven.add(request_of("b", 3, 3, priority=0), 0)
+    driven.run()
