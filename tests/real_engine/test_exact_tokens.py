@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +12,10 @@ from llmsim.policies.core.request import Output, Prompt, Request
 from llmsim.real_engine.model.transformer import Transformer
 from llmsim.tests.support.driven_core import BY_PRIORITY, VLLM
 from llmsim.tests.support.hugging_face import VOCAB, HuggingFaceModel
-from llmsim.tests.support.real_engine_run import RealRun, model_on_cpu
+from llmsim.tests.support.real_engine_run import RealRun, model_on
+from llmsim.tests.support.small_traffic import requests_of
 
+CPU = torch.device("cpu")
 SWAP = VLLM | {"preemption": {"name": "newest", "mode": "swap"}}
 CHUNKS = VLLM | {"chunk_size": {"name": "fixed", "tokens": 7}}
 
@@ -34,23 +35,21 @@ def reference(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="module")
 def model(reference: HuggingFaceModel) -> Transformer:
-    return model_on_cpu(reference.folder)
+    return model_on(CPU, reference.folder)
 
 
-def requests_of(seed: int) -> dict[int, list[tuple[Request, Output]]]:
-    """Twelve requests over the first steps; some share a prefix, some prompts are all the same."""
-    draw = random.Random(seed)
-    shared = [draw.randrange(VOCAB) for _ in range(24)]
-    arrivals: dict[int, list[tuple[Request, Output]]] = {}
-    for i in range(12):
-        own = [draw.randrange(VOCAB) for _ in range(draw.randrange(1, 20))]
-        prompt = shared[: draw.choice([0, 8, 17, 24])] + (own if i % 5 else shared[:3])
-        max_tokens = draw.randrange(1, 24)
-        request = Request(f"r{i}", 0, Prompt.of_tokens(prompt), max_tokens, -1 - i, draw.randrange(3))
-        arrivals.setdefault(draw.randrange(12), []).append((request, Output(max_tokens)))
-    return arrivals
+SGLANG = {
+    "batching": {"name": "prefill_first", "chunked_prefill_size": 11, "max_prefill_tokens": 64},
+    "scheduling": {"name": "lpm"},
+    "preemption": {"name": "fewest_outputs"},
+    "chunk_size": {"name": "unlimited"},
+    "eviction": {"name": "lru"},
+}
+HOPEFUL = SGLANG | {"batching": SGLANG["batching"] | {"conservativeness": 0.0}}
+RADIX = {"prefix_index": "radix_tree", "max_num_batched_tokens": 64}
 
 
+PREEMPTED = ("preempted", "by priority", "swapped")
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "roomy": (VLLM, {"num_blocks": 200, "block_size": 4}),
     "chunks": (CHUNKS, {"num_blocks": 200, "block_size": 4, "max_num_batched_tokens": 16}),
@@ -61,6 +60,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "by priority": (BY_PRIORITY, {"num_blocks": 20, "block_size": 4, "max_num_batched_tokens": 24}),
     "swapped": (SWAP, {"num_blocks": 20, "block_size": 4, "max_num_batched_tokens": 24, "num_host_blocks": 40}),
+    "radix tree": (SGLANG, RADIX | {"num_blocks": 400, "block_size": 1}),
+    "radix tree of pages": (SGLANG, RADIX | {"num_blocks": 25, "block_size": 4, "asks_generously": True}),
     "static": (VLLM | {"batching": {"name": "static"}}, {"num_blocks": 200, "block_size": 16}),
 }
 
@@ -78,9 +79,21 @@ def test_tokens_are_those_of_the_model_alone(
         for request, output in (pair for pairs in arrivals.values() for pair in pairs):
             prompt = list(request.prompt.contents[0])
             assert got[request.id] == reference.generate(prompt, output.length), (seed, request.id)
-        assert (run.num_preemptions > 0) == (case in ("preempted", "by priority", "swapped")), run.num_preemptions
+        assert (run.num_preemptions > 0) == (case in PREEMPTED), run.num_preemptions
         assert (run.num_swaps > 0) == (case == "swapped")
         assert (run.num_cached_tokens > 0) == (case != "no cache")
+
+
+@pytest.mark.parametrize("page_size", [1, 4])
+def test_tokens_survive_a_retraction(reference: HuggingFaceModel, model: Transformer, page_size: int) -> None:
+    prompts = [[(7 * i + 3 * j) % VOCAB for j in range(6 + i)] for i in range(6)]
+    limits = RADIX | {"num_blocks": 72 // page_size, "block_size": page_size, "max_num_seqs": 8, "max_model_len": 64}
+    run = RealRun(model, HOPEFUL, **limits)
+    got = run.serve(
+        {0: [(Request(f"r{i}", 0, Prompt.of_tokens(p), 30, -1 - i), Output(30)) for i, p in enumerate(prompts)]}
+    )
+    assert run.num_preemptions > 0
+    assert [got[f"r{i}"] for i in range(6)] == [reference.generate(prompt, 30) for prompt in prompts]
 
 
 def conversation(turns: int, *, shares: bool) -> dict[int, list[tuple[Request, Output]]]:

@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 
+from llmsim.kernels.contract import Kernels
 from llmsim.kernels.torch_backend import TorchKernels
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
+from llmsim.policies.core.model_spec import ModelSpec
 from llmsim.policies.core.plan import StepPlan
 from llmsim.policies.core.request import Output, Request
 from llmsim.real_engine.executor import RealExecutor, StepTicket
@@ -20,18 +22,10 @@ from llmsim.real_engine.model.loading import load_model
 from llmsim.real_engine.model.transformer import Transformer
 from llmsim.tests.support.driven_core import VLLM
 
-CPU = torch.device("cpu")
 
-
-def model_on_cpu(source: Any, *, dtype: torch.dtype = torch.float32, seed: int = 0) -> Transformer:
-    """A model from a folder, or with random weights from a ModelSpec."""
-    return load_model(
-        source if not isinstance(source, str) else Path(source),
-        device=CPU,
-        dtype=dtype,
-        seed=seed,
-        kernels=TorchKernels(),
-    )
+def model_on(device: torch.device, source: Path | ModelSpec, kernels: Kernels | None = None) -> Transformer:
+    """A model in fp32, from a folder or with random weights; on plain torch where no kernels are given."""
+    return load_model(source, device=device, dtype=torch.float32, seed=0, kernels=kernels or TorchKernels())
 
 
 class RealRun:
@@ -46,7 +40,7 @@ class RealRun:
         **limits: Any,
     ) -> None:
         config = EngineConfig(**limits)
-        self.core = EngineCore(config, Policies.of(specs))
+        self.core = EngineCore(config, Policies.of(specs), tells_grants=True)
         self.executor = RealExecutor(model, config, outputs="sampled", stop_tokens=stop_tokens)
         self.tokens: dict[str, list[int]] = {}
         self.plans: list[StepPlan] = []
@@ -63,10 +57,6 @@ class RealRun:
                     self._add(request, output, now_ns)
             now_ns += 1
             while len(self._pipe) < self.core.config.depth and (plan := self.core.plan_step(now_ns)) is not None:
-                if not plan.grants:
-                    from llmsim.policies.core.plan import Grant
-
-                    plan.grants = [Grant(q, 0, self.core.kv_cache.block_table(q)) for q in self.core.running.values()]
                 self._note(plan)
                 self._pipe.append((plan, self.executor.launch(plan)))
             if self._pipe:
