@@ -12,7 +12,7 @@ from torch import Tensor
 from llmsim.kernels.reference import sampling as reference
 from llmsim.kernels.sampling import draw, greedy
 from llmsim.kernels.sampling.candidates import candidates_of
-from llmsim.tests.support.kernel_checks import DEVICE, DTYPES, normal
+from llmsim.tests.support.kernel_checks import DEVICE, DTYPES, INTERPRETED, normal
 
 BACKENDS = pytest.mark.parametrize("module", [draw, reference], ids=["triton", "torch"])
 
@@ -84,6 +84,18 @@ def test_rows_too_flat_for_candidates_are_searched_whole(dtype: torch.dtype) -> 
     )
     found = candidates_of(logits, greedy.chunk_maxima(logits)[0], *astuple(what)[:3]).found
     assert found.max() < 4500  # so that half of all weight, and 5,000 tokens, are not among them
+    assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="a compiled kernel calls what it was compiled with")
+def test_rows_as_models_give_them_are_decided_among_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: object) -> None:
+        raise AssertionError("the whole row is searched")
+
+    monkeypatch.setattr(draw, "drawn_from_whole_row", refused)
+    logits = normal(4, 9000, dtype=torch.float32, scale=3.0)
+    top_ks = torch.tensor([50, 0, 20, 0], dtype=torch.int32)
+    what = Asked(torch.full((4,), 0.7), top_ks, torch.tensor([1.0, 0.9, 0.8, 0.5]), *astuple(asked(4))[3:])
     assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
 
 
