@@ -11,6 +11,7 @@ from ..policies import registry
 from ..policies.core.config import EngineConfig, Policies, PrefixIndex
 from ..policies.core.engine import EngineCore
 from ..policies.core.estimator import StepTimeEstimator
+from ..policies.core.frontend import Frontend
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
@@ -19,7 +20,6 @@ from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.cost_model.host_link import HostLink
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.residual import ResidualCostModel, StretchPricer
-from ..sim.driver import Frontend
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
 from .gpu_reading import read_gpu

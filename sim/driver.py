@@ -13,32 +13,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any
 
 import simpy
 from simpy.events import Event
 
+from ..policies.core.bookkeeping import Bookkeeper, Flight, Journal, Recorder
 from ..policies.core.engine import EngineCore
+from ..policies.core.frontend import DIRECT, Frontend
 from ..policies.core.plan import StepPlan
 from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status, record_of
 from ..policies.core.request import Arrival
 from ..policies.core.workload import Impatient, Workload
-from .bookkeeping import Bookkeeper, Flight, Journal, Recorder
 from .executor import SimExecutor
 from .step_end import StepEnd
 from .stretch import Stretch
-
-
-@dataclass(frozen=True, slots=True)
-class Frontend:
-    """What lies between client and engine, in nanoseconds: TTFT is more than prefill."""
-
-    ingress_ns: int = 0
-    """From sent to the engine's inbox: half a network round trip and tokenising."""
-    egress_ns: int = 0
-    """From a token's commit to the client: detokenising and the other half."""
 
 
 class StallError(RuntimeError):
@@ -55,7 +46,7 @@ class SimDriver:
         workload: Workload,
         recorder: Recorder,
         *,
-        frontend: Frontend = Frontend(),
+        frontend: Frontend = DIRECT,
         warmup_ns: int = 0,
         journal: Journal | None = None,
         leaps: bool = True,

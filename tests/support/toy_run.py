@@ -8,10 +8,11 @@ from random import Random
 
 from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.estimator import StepCost, StepShape, StepTimeEstimator
+from llmsim.policies.core.frontend import Frontend
 from llmsim.policies.core.records import EventRecord, RequestRecord, StepRecord
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
 from llmsim.sim.cost_model.host_link import HostLink
-from llmsim.sim.driver import Frontend, SimDriver
+from llmsim.sim.driver import SimDriver
 from llmsim.sim.executor import SimExecutor
 
 
