@@ -14,8 +14,9 @@ from ..policies.core.config import EngineConfig
 from ..policies.core.journal import JournalWriter
 from ..policies.core.radix_cache import OutOfMemory
 from ..policies.core.records import Status
+from ..policies.core.stall import StallError
 from ..policies.core.workload import Workload
-from ..sim.driver import SimDriver, StallError
+from ..sim.driver import SimDriver
 from ..sim.executor import SimExecutor
 from ..sim.fragmentation import KVLayout
 from ..sim.latencies import Latencies, Slo

@@ -9,7 +9,7 @@ from operator import length_hint
 
 from ..policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from ..policies.core.plan import StepPlan, StepResult
-from ..policies.core.request import Output
+from ..policies.core.request import Output, Request
 from ..policies.core.sequence import Sequence
 from .cost_model.host_link import HostLink
 from .cost_model.shares import TimeShares
@@ -38,10 +38,10 @@ class SimExecutor:
         self._stops: dict[int, list[tuple[Sequence, int]]] = {}
         self._stop_numbers: list[int] = []
 
-    def expect(self, request_id: str, max_tokens: int, output: Output) -> None:
+    def expect(self, request: Request, output: Output) -> None:
         """Learn what a request will really generate."""
-        if output.length < max_tokens:
-            self._lengths[request_id] = output.length
+        if output.length < request.max_tokens:
+            self._lengths[request.id] = output.length
 
     def forget(self, request_id: str) -> None:
         """The request ended."""

@@ -9,7 +9,8 @@ import pytest
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
-from llmsim.sim.driver import SimDriver, StallError
+from llmsim.policies.core.stall import StallError
+from llmsim.sim.driver import SimDriver
 from llmsim.sim.executor import SimExecutor
 from llmsim.tests.support.driven_core import VLLM
 from llmsim.tests.support.toy_run import Rows, ToyCost
