@@ -83,6 +83,20 @@ class ToyTraffic:
         return self.on_finish(request_id, now_ns)
 
 
+class Rivals:
+    """One that is served alone, and two that come meanwhile: of both a step would take 8 tokens, less than a page."""
+
+    def arrivals(self) -> Iterator[Arrival]:
+        for name, time_ns in (("a", 0), ("b", 1), ("c", 2)):
+            yield Arrival(time_ns, Request(name, time_ns, Prompt([(time_ns, 0, 40)]), 1, 9000 + time_ns), Output(1))
+
+    def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
+        return []
+
+    def on_give_up(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
+        return []
+
+
 def run_toys(
     core: EngineCore,
     random: Random,
