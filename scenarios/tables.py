@@ -80,9 +80,10 @@ def engine_table(summary: Summary) -> Table:
 def swap_sentence(swaps: Mapping[str, Any]) -> str:
     """What was swapped to the host and back, for each GPU."""
     full = f"; {swaps['num_host_full']:,} more found the host full and recomputed" if swaps["num_host_full"] else ""
+    share = "" if swaps["time_share"] is None else f", {_percent(swaps['time_share'])} of the time"
     return (
         f"swapped to the host {swaps['num_out']:,} times ({swaps['out_bytes'] / GIB:.2f} GiB), back"
-        f" {swaps['num_in']:,} times ({swaps['in_bytes'] / GIB:.2f} GiB), {_percent(swaps['time_share'])} of the time;"
+        f" {swaps['num_in']:,} times ({swaps['in_bytes'] / GIB:.2f} GiB){share};"
         f" at most {swaps['peak_host_bytes'] / GIB:.2f} of {swaps['host_bytes'] / GIB:.2f} GiB there{full}"
     )
 
