@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from ..sim.metrics import DATA_SHEET, Summary, headline
+from ..sim.metrics import DATA_SHEET, DEVICE, Summary, headline
 
 MISSING = "-"
 LATENCIES = (
@@ -123,7 +123,7 @@ def warnings_of(summary: Summary) -> list[str]:
 def step_time_basis(summary: Summary) -> str | None:
     """What the steps' device time rests on, in words; None where it is the data sheet alone."""
     shares = summary["step_time_from"]
-    if summary["priced_by"] == DATA_SHEET:
+    if summary["priced_by"] in (DATA_SHEET, DEVICE):
         return None
     return ", ".join(f"{_percent(share)} {name.replace('_', ' ')}" for name, share in shares.items())
 
