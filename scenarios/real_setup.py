@@ -51,18 +51,22 @@ def real_engine_asked(scenario: Scenario | None = None) -> Iterator[None]:
         from ..real_engine.devices import DeviceError
         from ..real_engine.model.errors import ModelError
     except ImportError as error:
-        message = (
-            f"the real engine needs {(error.name or 'torch').partition('.')[0]}, which is not installed: {INSTALL}"
-        )
-        raise ScenarioError(None, None, message) from None
+        raise _missing(error) from None
     try:
         yield
+    except ImportError as error:
+        raise _missing(error) from None
     except DeviceError as error:
         raise ScenarioError(None, "--device", str(error)) from None
     except KernelsUnavailable as error:
         raise ScenarioError(None, "--kernels", str(error)) from None
     except ModelError as error:
         raise ScenarioError(scenario.source if scenario else None, "model", str(error)) from None
+
+
+def _missing(error: ImportError) -> ScenarioError:
+    library = (error.name or "torch").partition(".")[0]
+    return ScenarioError(None, None, f"the real engine needs {library}, which is not installed: {INSTALL}")
 
 
 def real_setup(scenario: Scenario, options: RealOptions, warn: Callable[[str], None]) -> RealSetup:
