@@ -27,7 +27,10 @@ def generate_command(
         Path,
         typer.Option("--model", help="A folder with config.json, safetensors, tokenizer.json.", show_default=False),
     ],
-    max_tokens: Annotated[int, typer.Option(min=1, help="The most that an answer may have.")] = 256,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="The most that an answer may have; 256 if left out, or what the model reaches."),
+    ] = None,
     temperature: Annotated[float, typer.Option(help="0: the likeliest token each time.")] = 0.0,
     top_k: Annotated[int, typer.Option(help="Draw from so many of the likeliest; 0: from all.")] = 0,
     top_p: Annotated[float, typer.Option(help="Draw from the fewest that hold so much of the probability.")] = 1.0,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..real_engine.tokenizing import TextStream, Tokenizer
 
 BLOCK_SIZE = 16
+USUAL_TOKENS = 256
 MOST_KV_TOKENS = 1 << 16
 """KV memory for all prompts at once, unless one alone needs more: beyond that they wait for one another."""
 OnText = Callable[[int, str], None]
@@ -41,7 +42,8 @@ class Asked:
     model: Path
     """A folder with config.json, safetensors and tokenizer.json."""
     prompts: tuple[str, ...]
-    max_tokens: int = 256
+    max_tokens: int | None = None
+    """The most that an answer may have; None: `USUAL_TOKENS`, or fewer where the model does not reach as far."""
     sampling: SamplingParams = GREEDY
     """The n-th prompt, counted from 0, draws with the n-th seed from this one on."""
     chat: bool | None = None
@@ -55,6 +57,7 @@ class Answer:
     prompt: str
     prompt_tokens: list[int]
     stream: TextStream
+    max_tokens: int
     text: str = ""
     num_tokens: int = 0
     finish: str = "interrupted"
@@ -68,7 +71,6 @@ class Generation(Unrecorded):
     """The answers as they grow: workload and recorder of the run that makes them."""
 
     answers: list[Answer]
-    max_tokens: int
     on_text: OnText
     on_end: Callable[[int], None]
     stops: frozenset[int]
@@ -78,8 +80,8 @@ class Generation(Unrecorded):
         """All prompts at once."""
         for index, answer in enumerate(self.answers):
             prompt = Prompt.of_tokens(answer.prompt_tokens)
-            request = Request(str(index), 0, prompt, self.max_tokens, output_content=-1 - index)
-            yield Arrival(0, request, Output(self.max_tokens))
+            request = Request(str(index), 0, prompt, answer.max_tokens, output_content=-1 - index)
+            yield Arrival(0, request, Output(answer.max_tokens))
 
     def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
         """Nothing follows."""
@@ -135,18 +137,21 @@ def generate(
     `on_text(index, text)` as text comes, `on_end(index)` when an answer is whole. The first Ctrl-C leaves it at what
     has been said.
     """
+    if not asked.model.is_dir():
+        raise ScenarioError("--model", None, f"there is no folder {asked.model}")
     with real_engine_asked():
+        from ..real_engine.model.loading import config_of
         from ..real_engine.tokenizing import Tokenizer
 
-        answers = _answers(asked, Tokenizer.of_folder(asked.model))
+        config = config_of(asked.model)
+        answers = _answers(asked, Tokenizer.of_folder(asked.model), config.spec.max_position_embeddings)
     scenario = _scenario(asked, answers)
     setup = real_setup(scenario, options, warn)
-    _check_lengths(answers, setup.assembly.config.max_model_len, asked.max_tokens)
+    if not setup.has_weights:
+        raise ScenarioError("--model", None, f"{asked.model} holds no safetensors")
     with real_engine_asked(scenario):
         from ..real_engine.building import build_engine
-        from ..real_engine.model.loading import config_of
 
-        stops = config_of(setup.source).eos_token_ids
         built = build_engine(
             *(setup.source, setup.assembly.config, setup.found),
             dtype=setup.device.dtype,
@@ -155,9 +160,9 @@ def generate(
             seed=0,
             random=False,
             warn=warn,
-            stop_tokens=stops,
+            stop_tokens=config.eos_token_ids,
         )
-    generation = Generation(answers, asked.max_tokens, on_text, on_end, frozenset(stops))
+    generation = Generation(answers, on_text, on_end, frozenset(config.eos_token_ids))
     with closing(built.executor):
         executor = Sampled(built.executor, lambda request: _params(asked.sampling, int(request.id)))
         interrupted = _driven(setup, executor, generation)
@@ -176,7 +181,8 @@ def _driven(setup: RealSetup, executor: Sampled, generation: Generation) -> bool
     return driver.interrupted
 
 
-def _answers(asked: Asked, tokenizer: Tokenizer) -> list[Answer]:
+def _answers(asked: Asked, tokenizer: Tokenizer, longest: int) -> list[Answer]:
+    """The prompts as tokens, the answers still empty; `longest` is what the model reaches."""
     is_chat = tokenizer.has_chat_template if asked.chat is None else asked.chat
     answers = []
     for number, prompt in enumerate(asked.prompts, 1):
@@ -184,7 +190,11 @@ def _answers(asked: Asked, tokenizer: Tokenizer) -> list[Answer]:
         tokens = tokenizer.encode_chat(message) if is_chat else tokenizer.encode(prompt)
         if not tokens:
             raise ScenarioError(None, f"prompt {number}", "is empty")
-        answers.append(Answer(prompt, tokens, tokenizer.stream()))
+        max_tokens = asked.max_tokens or max(1, min(USUAL_TOKENS, longest - len(tokens)))
+        if len(tokens) + max_tokens > longest:
+            says = f"its {len(tokens):,} tokens and {max_tokens:,} of an answer exceed the model's {longest:,}"
+            raise ScenarioError(None, f"prompt {number}", says)
+        answers.append(Answer(prompt, tokens, tokenizer.stream(), max_tokens))
     return answers
 
 
@@ -194,7 +204,7 @@ def _params(sampling: SamplingParams, index: int) -> SamplingParams:
 
 def _scenario(asked: Asked, answers: Sequence[Answer]) -> Scenario:
     """A scenario like any other, with KV memory for the prompts at hand; the device takes the GPU's place."""
-    totals = [len(answer.prompt_tokens) + asked.max_tokens for answer in answers]
+    totals = [len(answer.prompt_tokens) + answer.max_tokens for answer in answers]
     num_tokens = max(max(totals), min(sum(totals), MOST_KV_TOKENS))
     blocks = -(-num_tokens // BLOCK_SIZE) + len(answers) + 1
     return scenario_from(
@@ -206,11 +216,3 @@ def _scenario(asked: Asked, answers: Sequence[Answer]) -> Scenario:
             "workload": {"type": "independent"},
         }
     )
-
-
-def _check_lengths(answers: Sequence[Answer], longest: int, max_tokens: int) -> None:
-    for number, answer in enumerate(answers, 1):
-        length = len(answer.prompt_tokens)
-        if length + max_tokens > longest:
-            message = f"its {length:,} tokens and --max-tokens {max_tokens:,} exceed the model's {longest:,}"
-            raise ScenarioError(None, f"prompt {number}", message)

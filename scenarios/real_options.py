@@ -33,7 +33,7 @@ class Dtype(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RealOptions:
-    """The options of a run on the real engine."""
+    """The options of a run on the real engine. Raises ValueError for a choice that there is not."""
 
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`, or `auto`: a GPU where there is one."""
@@ -44,3 +44,7 @@ class RealOptions:
     """A folder with config.json and safetensors, in place of the scenario's model."""
     device_memory_gib: float | None = None
     """That the run may use in all; None: a GPU's whole memory, a cautious share of a CPU's."""
+
+    def __post_init__(self) -> None:
+        for choices, given in ((Kernels, self.kernels), (Clock, self.clock), (Dtype, self.dtype)):
+            choices(given)  # notebooks give plain text

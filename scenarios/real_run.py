@@ -24,6 +24,7 @@ from ..sim.metrics import DEVICE, RunFacts, Summary, summarize
 from ..sim.recorder import Recorder
 from .assembly import Assembly, assemble
 from .errors import ScenarioError
+from .heating import heat_up
 from .policy_watch import Watchdog
 from .real_options import Clock
 from .real_setup import RealSetup, real_engine_asked
@@ -80,15 +81,17 @@ def serve(
 ) -> bool:
     """Play a workload; recorder and log are closed. Whether it was interrupted. Raises ScenarioError."""
     assembly = setup.assembly
-    if estimator is not None and log is not None:
-        estimator = log.hear(estimator)
-    policies = Policies.of(assembly.policies, assembly.folders, estimator)
-    core = EngineCore(assembly.config, policies, tells_grants=True)
+    core = _core(assembly, estimator if estimator is None or log is None else log.hear(estimator))
     try:
         with recording(assembly, core, recorder, log), Watchdog(core):
+            heat_up(_core(assembly, estimator), executor)
             return _driven(setup, core, executor, workload, recorder, log, on_progress)
     except StepFailed as error:
         raise ScenarioError(assembly.scenario.source, "engine", str(error)) from error
+
+
+def _core(assembly: Assembly, estimator: StepTimeEstimator | None) -> EngineCore:
+    return EngineCore(assembly.config, Policies.of(assembly.policies, assembly.folders, estimator), tells_grants=True)
 
 
 def _driven(
@@ -101,7 +104,7 @@ def _driven(
     on_progress: Progress | None,
 ) -> bool:
     frontend, warmup_ns = setup.assembly.frontend(), setup.assembly.warmup_ns
-    if setup.options.clock is Clock.VIRTUAL:
+    if setup.options.clock == Clock.VIRTUAL:
         SimDriver(
             *(core, MeasuredSteps(executor), workload, recorder),
             frontend=frontend,

@@ -112,7 +112,7 @@ def _source(scenario: Scenario, warn: Callable[[str], None]) -> Path | ModelSpec
 
 
 def _dtype(scenario: Scenario, options: RealOptions, found: FoundDevice) -> RealDtype:
-    if options.dtype is not Dtype.AUTO:
+    if options.dtype != Dtype.AUTO:
         return REAL_DTYPES[options.dtype]
     if scenario.engine.dtype in ("bfloat16", "float16"):
         return "bf16" if scenario.engine.dtype == "bfloat16" else "fp16"
