@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .scenarios.api import RealOptions, Result, run, sweep
+    from .scenarios.api import Result, run, sweep
+    from .scenarios.real_options import RealOptions
 
 __all__ = ["RealOptions", "Result", "__version__", "run", "sweep"]
 

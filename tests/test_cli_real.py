@@ -42,7 +42,7 @@ def refused(capsys: Capture, folder: Path, *arguments: object) -> str:
         (["--device-memory", "2"], "error: --device-memory: goes with --engine real"),
         (["--engine", "magic"], "'magic' is not one of 'sim', 'real'"),
         (["--engine", "real", "--device", "tpu"], "--device: 'tpu' is unknown; choose auto, cpu, cuda, cuda:1"),
-        ([*ON_CPU, "--kernels", "triton"], "--kernels: backend triton: the device cpu has no GPU"),
+        ([*ON_CPU, "--kernels", "triton"], "error: --kernels: backend triton: the device"),
         ([*ON_CPU, "--replications", "2"], "--replications: goes with the simulator"),
         ([*ON_CPU, "--model-path", "nowhere"], "--model-path: nowhere holds no config.json"),
         ([*ON_CPU, "--set", "hardware.tensor_parallel=2"], "hardware.tensor_parallel: 2: the real engine does not"),
