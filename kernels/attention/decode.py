@@ -1,0 +1,192 @@
+"""Decode attention in Triton: one query token a sequence, over a paged cache, split evenly over the GPU.
+
+    q             [S, H, D], rows may stand apart         k_cache, v_cache  [num_blocks, KVH, block_size, D]
+    block_tables  [R, max_blocks] int32                   rows, context_lens  [S] int32; a context of 0 gives zeros
+    out           [S, H, D]                               block_size: a power of two; D 64 or 128; any group H / KVH
+
+Three launches, none of which asks the host for anything: `decode_plan` shares out tiles of keys, `_attend` works
+through each program's share and `_reduce` joins the parts of sequences that several programs worked on. The query heads
+of a KV head are the rows of one tensor-core tile (padded to 16), so each key and value is read once. Softmax is base 2.
+
+What bounds it is bytes in flight: an H200 needs 4.8 TB/s x 600 ns = 2.9 MB of loads under way, 22 KB on each of its 132
+multiprocessors. The numbers of a block of keys are read one tile ahead, so that copies of K and V into shared memory
+never wait for them: with `num_stages` 3 two tiles of K and V, 64 KB, are under way when a program waits for the first
+of them and 32 KB while it computes. 71 KB of shared memory and 128 registers a thread let three programs of four warps
+live on a multiprocessor: 96 KB under way at the least. A tile costs a warp some 450 instructions for 32 KB, that is 73
+bytes a cycle with four schedulers, where memory delivers 21 (compiled for sm_90, bf16, D 128).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .blocks import block_of
+from .decode_plan import DecodeWorkspace, plan_decode
+
+
+def decode_attention(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_tables: Tensor,
+    rows: Tensor,
+    context_lens: Tensor,
+    scale: float,
+    workspace: DecodeWorkspace,
+) -> Tensor:
+    """Plans and attends: what `Kernels.decode_attention` asks for."""
+    plan_decode(context_lens, workspace)
+    return planned_decode_attention(q, k_cache, v_cache, block_tables, rows, context_lens, scale, workspace)
+
+
+def planned_decode_attention(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_tables: Tensor,
+    rows: Tensor,
+    context_lens: Tensor,
+    scale: float,
+    workspace: DecodeWorkspace,
+) -> Tensor:
+    """The same after `plan_decode` for these contexts: all layers of a step need but one plan."""
+    num_sequences, num_heads, head_dim = q.shape
+    num_kv_heads, block_size = k_cache.shape[1], k_cache.shape[2]
+    group = num_heads // num_kv_heads
+    config = workspace.config
+    out = torch.empty(num_sequences, num_heads, head_dim, dtype=q.dtype, device=q.device)
+    if num_sequences == 0:
+        return out
+    _attend[(num_kv_heads, workspace.num_programs)](
+        q, k_cache, v_cache, block_tables, rows, context_lens, out,
+        workspace.partial_out, workspace.partial_lse,
+        workspace.tile_starts, workspace.first_sequence, workspace.share,
+        num_sequences, q.stride(0), q.stride(1), k_cache.stride(0), k_cache.stride(1), block_tables.stride(0),
+        scale * math.log2(math.e),
+        GROUP=group, ROWS=max(16, triton.next_power_of_2(group)), D=head_dim, BLOCK_SIZE=block_size,
+        TILE=config.tile, STAGES=config.num_stages, PRECISION=config.fp32_precision, num_warps=config.num_warps,
+    )  # fmt: skip
+    _reduce[(num_heads, num_sequences)](
+        out, workspace.partial_out, workspace.partial_lse, workspace.tile_starts, workspace.share,
+        D=head_dim, SLOTS=32, num_warps=4,
+    )  # fmt: skip
+    return out
+
+
+@triton.jit(do_not_specialize=["num_sequences"])
+def _attend(
+    q_ptr, k_cache_ptr, v_cache_ptr, block_tables_ptr, rows_ptr, context_lens_ptr, out_ptr,
+    partial_out_ptr, partial_lse_ptr, tile_starts_ptr, first_sequence_ptr, share_ptr,
+    num_sequences, q_stride, q_head_stride, block_stride, head_stride, table_stride, scale_log2,
+    GROUP: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, BLOCK_SIZE: tl.constexpr,
+    TILE: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One program a KV head and share of tiles; see `decode_plan`."""
+    kv_head = tl.program_id(0)
+    num_heads = tl.num_programs(0) * GROUP
+    program = tl.program_id(1)
+    share = tl.load(share_ptr)
+    tile = program * share
+    stop = tl.minimum(tile + share, tl.load(tile_starts_ptr + num_sequences))
+    if tile >= stop:
+        return
+    row = tl.arange(0, ROWS)
+    dim = tl.arange(0, D)[None, :]
+    token = tl.arange(0, TILE)
+    is_head = row < GROUP
+    head = kv_head * GROUP + row
+    k_head = k_cache_ptr + kv_head.to(tl.int64) * head_stride + dim
+    v_head = v_cache_ptr + kv_head.to(tl.int64) * head_stride + dim
+
+    sequence = tl.load(first_sequence_ptr + program)
+    while tile < stop:
+        after = tl.load(tile_starts_ptr + sequence + 1)
+        while after <= tile:  # sequences without context
+            sequence += 1
+            after = tl.load(tile_starts_ptr + sequence + 1)
+        begin = tl.load(tile_starts_ptr + sequence)
+        until = tl.minimum(after, stop)
+        length = tl.load(context_lens_ptr + sequence)
+        table = block_tables_ptr + tl.load(rows_ptr + sequence).to(tl.int64) * table_stride
+        query_ptrs = q_ptr + sequence.to(tl.int64) * q_stride + head[:, None] * q_head_stride + dim
+        query = tl.load(query_ptrs, mask=is_head[:, None], other=0.0)
+
+        highest = tl.full([ROWS], float("-inf"), tl.float32)
+        # Summed over a row at the end only: a sum across warps in each tile would cost three barriers.
+        weights = tl.zeros([ROWS, TILE], tl.float32)
+        total = tl.zeros([ROWS, D], tl.float32)
+        block = block_of(table, (tile - begin) * TILE, token, length, BLOCK_SIZE, TILE)
+        for index in tl.range(tile - begin, until - begin, num_stages=STAGES):
+            position = index * TILE + token
+            # Past the end the last token is read again: an unused slot may hold a NaN, which no weight of 0 removes.
+            offset = tl.minimum(position, length - 1) % BLOCK_SIZE * D
+            place = (block.to(tl.int64) * block_stride + offset)[:, None]
+            k = tl.load(k_head + place)
+            v = tl.load(v_head + place)
+            block = block_of(table, (index + 1) * TILE, token, length, BLOCK_SIZE, TILE)
+            scores = tl.dot(query, k.T, input_precision=PRECISION) * scale_log2
+            scores = tl.where((position < length)[None, :], scores, float("-inf"))
+            higher = tl.maximum(highest, tl.max(scores, 1))
+            shrink = tl.exp2(highest - higher)
+            weight = tl.exp2(scores - higher[:, None])
+            weights = weights * shrink[:, None] + weight
+            total = tl.dot(weight.to(v.dtype), v, total * shrink[:, None], input_precision=PRECISION)
+            highest = higher
+
+        weight_sum = tl.sum(weights, 1)
+        total = total / weight_sum[:, None]
+        if (tile == begin) & (until == after):
+            out_ptrs = out_ptr + (sequence.to(tl.int64) * num_heads + head)[:, None] * D + dim
+            tl.store(out_ptrs, total.to(out_ptr.dtype.element_ty), mask=is_head[:, None])
+        else:
+            slot = (program + sequence).to(tl.int64) * num_heads + head
+            tl.store(partial_out_ptr + slot[:, None] * D + dim, total, mask=is_head[:, None])
+            tl.store(partial_lse_ptr + slot, highest + tl.log2(weight_sum), mask=is_head)
+        tile = until
+        sequence += 1
+
+
+@triton.jit
+def _reduce(
+    out_ptr, partial_out_ptr, partial_lse_ptr, tile_starts_ptr, share_ptr,
+    D: tl.constexpr, SLOTS: tl.constexpr,
+):  # fmt: skip
+    """One program a head and sequence: joins the parts, weighted by their sums of exponentials."""
+    head = tl.program_id(0)
+    num_heads = tl.num_programs(0)
+    sequence = tl.program_id(1)
+    begin = tl.load(tile_starts_ptr + sequence)
+    after = tl.load(tile_starts_ptr + sequence + 1)
+    share = tl.load(share_ptr)
+    first = begin // share
+    last = (after - 1) // share
+    dim = tl.arange(0, D)
+    out_ptrs = out_ptr + (sequence.to(tl.int64) * num_heads + head) * D + dim
+    if after == begin:
+        tl.store(out_ptrs, tl.zeros([D], out_ptr.dtype.element_ty))
+    elif last > first:
+        highest = tl.full([SLOTS], float("-inf"), tl.float32)
+        weights = tl.zeros([SLOTS], tl.float32)
+        total = tl.zeros([SLOTS, D], tl.float32)
+        for start in range(first, last + 1, SLOTS):
+            program = start + tl.arange(0, SLOTS)
+            is_part = program <= last
+            slot = (program + sequence).to(tl.int64) * num_heads + head
+            lse = tl.load(partial_lse_ptr + slot, mask=is_part, other=float("-inf"))
+            part = tl.load(partial_out_ptr + slot[:, None] * D + dim[None, :], mask=is_part[:, None], other=0.0)
+            # Lane by lane, joined after the loop. The first round fills lane 0; a lane may stay empty.
+            higher = tl.maximum(highest, lse)
+            safe = tl.where(higher == float("-inf"), 0.0, higher)
+            shrink = tl.exp2(highest - safe)
+            weight = tl.exp2(lse - safe)
+            weights = weights * shrink + weight
+            total = total * shrink[:, None] + part * weight[:, None]
+            highest = higher
+        shrink = tl.exp2(highest - tl.max(highest, 0))
+        joined = tl.sum(total * shrink[:, None], 0) / tl.sum(weights * shrink, 0)
+        tl.store(out_ptrs, joined.to(out_ptr.dtype.element_ty))
