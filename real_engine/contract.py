@@ -23,7 +23,10 @@ class Ticket(Protocol):
     """A step on its way."""
 
     def wait(self) -> StepDone:
-        """Wait until its tokens have reached the host. Raises StepFailed, which names the step. Once."""
+        """Wait until its tokens have reached the host. Raises StepFailed, which names the step.
+
+        Once; again only where a KeyboardInterrupt broke it off.
+        """
         ...
 
 

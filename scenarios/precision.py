@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.hf_config import QUANTIZATIONS
-from ..policies.core.model_spec import ACTIVATION_BYTES, DTYPE_BITS, ModelSpec
+from ..policies.core.model_spec import ModelSpec
 from .errors import ScenarioError
 from .schema import Scenario
 
@@ -34,8 +34,3 @@ def with_precision(scenario: Scenario, model: ModelSpec, gpu: GpuSpec) -> ModelS
     except ValueError as error:
         raise ScenarioError(scenario.source, key, str(error)) from None
     return model
-
-
-def activation_bytes(engine_dtype: str) -> int:
-    """Bytes of a number in activations, and in the KV cache where it is not said otherwise."""
-    return DTYPE_BITS["fp32"] // 8 if engine_dtype == "float32" else ACTIVATION_BYTES

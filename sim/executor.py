@@ -8,7 +8,7 @@ from operator import length_hint
 
 from ..policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from ..policies.core.plan import StepPlan, StepResult
-from ..policies.core.request import Output
+from ..policies.core.request import Output, Request
 from ..policies.core.stop_calendar import StopCalendar
 from .cost_model.host_link import HostLink
 from .cost_model.shares import TimeShares
@@ -34,9 +34,9 @@ class SimExecutor:
         """What the device time of the steps so far rests on."""
         self._stops = StopCalendar()
 
-    def expect(self, request_id: str, max_tokens: int, output: Output) -> None:
+    def expect(self, request: Request, output: Output) -> None:
         """Learn what a request will really generate."""
-        self._stops.expect(request_id, max_tokens, output)
+        self._stops.expect(request.id, request.max_tokens, output)
 
     def forget(self, request_id: str) -> None:
         """The request ended."""

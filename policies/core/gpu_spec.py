@@ -40,7 +40,8 @@ class GpuSpec:
         """
         if dtype == "fp32":
             if self.fp32_flop_per_s is None:
-                raise ValueError(f"{self.name} has no fp32_tflop_s on its data sheet; choose 16 bits")
+                says = "the data sheet does not say how fast fp32 is (fp32_tflop_s); choose another precision"
+                raise ValueError(f"{self.name}: {says}")
             return self.fp32_flop_per_s
         if dtype != "fp8":
             return self.bf16_flop_per_s
