@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ..scenarios.device import RealDtype
 from ..scenarios.progress import StudyProgress
-from ..scenarios.studies.profile_device import Backend, DeviceKind, DtypeName, GridName, ProfileStudy, Wishes
+from ..scenarios.real_options import Kernels
+from ..scenarios.studies.profile_device import GridName, ProfileStudy, Wishes
 from .options import AsJson
 from .speech import people, print_json, say, warn
 
@@ -17,25 +19,23 @@ def profile(
     model: Annotated[
         str, typer.Option(help="A known model, a model's folder, or its config.json; weights are random.")
     ],
-    device: Annotated[DeviceKind, typer.Option(help="Where the engine computes.")] = "cpu",
+    device: Annotated[
+        str, typer.Option(help="cpu, cuda, cuda:1 …; a GPU where there is one if left out.", show_default=False)
+    ] = "auto",
     grid: Annotated[
         GridName | None,
         typer.Option(help="Which shapes; small where left out, on a GPU full.", show_default=False),
     ] = None,
     dtype: Annotated[
-        DtypeName | None,
-        typer.Option(
-            help="Of weights, activations and KV; float32 where left out, on a GPU bfloat16.", show_default=False
-        ),
+        RealDtype | None,
+        typer.Option(help="Of weights, activations and KV; fp32 where left out, on a GPU bf16.", show_default=False),
     ] = None,
-    kernels: Annotated[Backend, typer.Option(help="Whose kernels.")] = "auto",
+    kernels: Annotated[Kernels, typer.Option(help="Whose kernels.")] = Kernels.AUTO,
     threads: Annotated[int, typer.Option(min=1, help="Of a CPU, those that compute.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Draws the order, and the whole steps.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", help="The table's folder; profiles/MODEL-DEVICE where left out.", show_default=False
-        ),
+        typer.Option("-o", "--output", help="The table's folder; profiles/MODEL where left out.", show_default=False),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Begin anew, whatever profile the folder holds, finished or not.")
@@ -48,17 +48,8 @@ def profile(
 
     Example: llmsim profile --model tiny --device cpu -o table
     """
-    on_gpu = device == "cuda"
-    wishes = Wishes(
-        model=model,
-        device=device,
-        grid=grid or ("full" if on_gpu else "small"),
-        dtype=dtype or ("bfloat16" if on_gpu else "float32"),
-        kernels=kernels,
-        threads=threads,
-        seed=seed,
-    )
-    folder = output or Path("profiles") / f"{Path(model).stem}-{device}"
+    wishes = Wishes(model, device, grid, dtype, kernels, threads, seed)
+    folder = output or Path("profiles") / Path(model).stem
     study = ProfileStudy(wishes, folder, force=force, warn=warn)
     if study.num_done:
         say(f"{folder}: {study.num_done:,} of {study.num_visits:,} visits are there already")

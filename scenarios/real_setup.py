@@ -116,6 +116,8 @@ def _dtype(scenario: Scenario, options: RealOptions, found: FoundDevice) -> Real
         return REAL_DTYPES[options.dtype]
     if scenario.engine.dtype in ("bfloat16", "float16"):
         return "bf16" if scenario.engine.dtype == "bfloat16" else "fp16"
+    if scenario.engine.dtype == "float32":
+        return "fp32"
     return "bf16" if found.is_gpu else "fp32"
 
 

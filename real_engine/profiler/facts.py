@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
 
 from ... import __version__
+from ..devices import versions
 
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -30,12 +29,10 @@ def clock(device: torch.device) -> str | None:
     return f"{float(mhz):.0f} MHz" if mhz else None
 
 
-def versions() -> str:
-    """Of what computes: torch, triton where there is one, this project."""
-    found = [f"llmsim {__version__}", f"torch {torch.__version__}"]
-    with suppress(PackageNotFoundError):
-        found.append(f"triton {version('triton')}")
-    return ", ".join(found)
+def software() -> str:
+    """What computes: this project, torch, triton where there is one."""
+    found = {"llmsim": __version__, **versions()}
+    return ", ".join(f"{name} {version}" for name, version in found.items() if version is not None)
 
 
 def _gpu_clock(device: torch.device) -> str | None:

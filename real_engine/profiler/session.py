@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import torch
 
-from ...kernels.contract import Kernels
+from ...kernels.choosing import Backend, kernels_for
 from ...policies.core.model_spec import ModelSpec
+from ..devices import DTYPES, DeviceError, find_device
 from ..graphs import buckets
 from ..model.loading import load_model
 from .bench import StepBench, block_bytes, blocks_of
-from .facts import clock, device_name, versions
+from .facts import clock, device_name, software
 from .grids import Grid, steps_of
 from .host_costs import HostCost, host_costs
-from .memory import SHARE, free_bytes, is_out_of_memory, total_bytes
+from .memory import SHARE, is_out_of_memory
 from .peaks import Peaks, measure_peaks
 from .steps import TimedStep
 from .visit import Visit, visit
-
-DeviceName = Literal["cpu", "cuda"]
-DtypeName = Literal["float32", "bfloat16", "float16"]
-DTYPES: dict[DtypeName, torch.dtype] = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-}
-
-
-class CannotProfile(ValueError):
-    """The device is not there, or the model has no room on it; one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +42,21 @@ class ProfileSession:
         self,
         source: Path | ModelSpec,
         *,
-        device: DeviceName,
-        dtype: DtypeName,
+        device: str,
+        dtype: str,
         threads: int,
-        kernels_of: Callable[[torch.device], Kernels],
+        backend: Backend,
+        warn: Callable[[str], None],
     ) -> None:
-        """Raises CannotProfile, and ModelError where the engine does not compute the model."""
-        if device == "cuda" and not torch.cuda.is_available():
-            raise CannotProfile("--device cuda: torch sees no GPU here; choose cpu")
+        """`device` and `dtype` as `devices` names them.
+
+        Raises DeviceError, KernelsUnavailable, and ModelError where the engine does not compute the model.
+        """
+        found = find_device(device)
         torch.set_num_threads(threads)
-        self.device, self.dtype = torch.device(device), DTYPES[dtype]
-        self.kernels = kernels_of(self.device)
+        self.device, self.dtype = found.device, DTYPES[dtype]
+        self.memory_bytes = found.total_bytes
+        self.kernels = kernels_for(self.device, backend, warn)
         try:
             self.model = load_model(
                 source, device=self.device, dtype=self.dtype, seed=0, kernels=self.kernels, random=True
@@ -73,9 +64,7 @@ class ProfileSession:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise CannotProfile(
-                f"the weights of {source} do not fit the memory of {device_name(self.device)}"
-            ) from None
+            raise DeviceError(f"{found.name} has not the memory for the weights") from None
         self._bench: StepBench | None = None
 
     @property
@@ -87,7 +76,7 @@ class ProfileSession:
         """What the device says of itself; `max_rows`: decodes of the largest batch."""
         sizes = tuple(buckets(max_rows)) if self.device.type == "cuda" else ()
         device = self.device
-        return Facts(device_name(device), clock(device), versions(), total_bytes(device), sizes)
+        return Facts(device_name(device), clock(device), software(), self.memory_bytes, sizes)
 
     def steps(self, grid: Grid, seed: int) -> list[TimedStep]:
         """The grid's steps that the model has positions for."""
@@ -95,7 +84,7 @@ class ProfileSession:
 
     def set_up(self, steps: list[TimedStep]) -> list[TimedStep]:
         """Make room for the steps; those that there is no memory for are left out and returned."""
-        room = int(SHARE * free_bytes(self.device)) // block_bytes(self.model)
+        room = int(SHARE * find_device(str(self.device)).free_bytes) // block_bytes(self.model)
         fitting = [step for step in steps if blocks_of(step) < room]
         while fitting:
             largest = max(map(blocks_of, fitting))
@@ -107,7 +96,7 @@ class ProfileSession:
                     raise
                 fitting = [step for step in fitting if blocks_of(step) < largest]
         if not fitting:
-            raise CannotProfile(f"{device_name(self.device)} has no memory for KV beside the weights")
+            raise DeviceError(f"{device_name(self.device)} has no memory for KV beside the weights")
         known = set(fitting)
         return [step for step in steps if step not in known]
 
@@ -127,8 +116,3 @@ class ProfileSession:
     def peaks(self) -> Peaks:
         """How fast the device copies and multiplies."""
         return measure_peaks(self.device)
-
-
-def num_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

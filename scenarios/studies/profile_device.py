@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -19,16 +19,18 @@ from ...calibrate.whole_steps import STEPS, steps_csv
 from ...calibrate.writing import write_files, write_zipped
 from ...policies.core import specs
 from ...policies.core.model_spec import ModelSpec
-from ...sim.cost_model.profile_header import DataSheet, ModelShapes, ProfileHeader
-from ..errors import ScenarioError
+from ...sim.cost_model.profile_header import ModelShapes, ProfileHeader
+from ..device import RealDtype
+from ..real_options import Kernels
+from ..real_setup import real_engine_asked
 from .device_names import catalog_name
 from .interrupted import StudyInterrupted
 from .profile_points import PointsFile, check_folder
+from .profile_sheet import peaks_in_sheet_units, sheet_of
 from .profile_table import (
     TimedShape,
     attention_launches,
     host_of,
-    peaks_of,
     steps_of,
     timings_of,
 )
@@ -37,10 +39,7 @@ if TYPE_CHECKING:
     from ...real_engine.profiler.session import ProfileSession
     from ...real_engine.profiler.steps import TimedStep
 
-DeviceKind = Literal["cpu", "cuda"]
 GridName = Literal["small", "full"]
-DtypeName = Literal["float32", "bfloat16", "float16"]
-Backend = Literal["auto", "torch", "triton"]
 VISITS = 3
 """To each step."""
 BUDGET_S: dict[GridName, float] = {"small": 0.1, "full": 0.12}
@@ -53,12 +52,21 @@ class Wishes:
 
     model: str
     """A name of the catalog, a model's folder, or its config.json."""
-    device: DeviceKind
-    grid: GridName
-    dtype: DtypeName
-    kernels: Backend = "auto"
+    device: str = "auto"
+    """`cpu`, `cuda`, `cuda:1`, or `auto`: a GPU where there is one."""
+    grid: GridName | None = None
+    """None: small, on a GPU full."""
+    dtype: RealDtype | None = None
+    """None: fp32, on a GPU bf16."""
+    kernels: Kernels = Kernels.AUTO
     threads: int = 1
     seed: int = 0
+
+    def on(self, device: str, *, is_gpu: bool) -> Wishes:
+        """The same with nothing left open, on a device that was found."""
+        grid: GridName = self.grid or ("full" if is_gpu else "small")
+        dtype: RealDtype = self.dtype or ("bf16" if is_gpu else "fp32")
+        return replace(self, device=device, grid=grid, dtype=dtype)
 
     def command(self) -> str:
         """The command line that asks for it."""
@@ -84,8 +92,10 @@ class ProfileStudy:
     def __init__(self, wishes: Wishes, folder: Path, *, force: bool, warn: Callable[[str], None]) -> None:
         """Raises ScenarioError for a model, a device or a folder that cannot be used; then nothing is written."""
         check_folder(folder, force=force)
-        self.wishes, self.folder = wishes, folder
-        self._session = _session_of(wishes, warn)
+        self.folder = folder
+        self._session, self.wishes = _session_of(wishes, warn)
+        assert self.wishes.grid is not None, self.wishes
+        self._grid: GridName = self.wishes.grid
         self.grid_steps, self._facts = self._plan()
         self.points = PointsFile(folder, self._identity(), force=force)
         self._todo = list(self._remaining())
@@ -115,7 +125,7 @@ class ProfileStudy:
     def _plan(self) -> tuple[list[TimedStep], Any]:
         from ...real_engine.profiler.grids import GRIDS
 
-        grid = GRIDS[self.wishes.grid]
+        grid = GRIDS[self._grid]
         steps = self._session.steps(grid, self.wishes.seed)
         return steps, self._session.facts(max(step.num_rows for step in steps))
 
@@ -127,7 +137,7 @@ class ProfileStudy:
         return {**wishes, "device name": self._facts.device, "software": self._facts.software, **sizes}
 
     def _shapes(self) -> ModelShapes:
-        dtype: Literal["fp32", "bf16"] = "fp32" if self.wishes.dtype == "float32" else "bf16"
+        dtype: Literal["fp32", "bf16"] = "fp32" if self.wishes.dtype == "fp32" else "bf16"
         return ModelShapes.of(replace(self._session.spec, dtype=dtype))
 
     def _remaining(self) -> Iterator[tuple[TimedStep, int]]:
@@ -142,16 +152,16 @@ class ProfileStudy:
 
     def _measure(self, advance: Callable[[], None]) -> None:
         session, points = self._session, self.points
-        points.add({"peaks": _peaks(session)})
+        points.add({"peaks": peaks_in_sheet_units(session)})
         if not points.values("host"):
             from ...real_engine.profiler.grids import GRIDS
 
-            points.add({"host": [list(cost) for cost in session.host_costs(GRIDS[self.wishes.grid].host_batches)]})
+            points.add({"host": [list(cost) for cost in session.host_costs(GRIDS[self._grid].host_batches)]})
         self._set_up()
         visited: set[str] = set()
         while self._todo:
             step, number = self._todo[0]
-            found = session.visit(step, BUDGET_S[self.wishes.grid], is_first=step.name() not in visited)
+            found = session.visit(step, BUDGET_S[self._grid], is_first=step.name() not in visited)
             visited.add(step.name())
             if found.failure is not None:
                 self._fail(step, found.failure)
@@ -160,7 +170,7 @@ class ProfileStudy:
                 points.add({"step": step.name(), "visit": number, "kernels": kernels, "whole": _rounded(found.whole)})
                 self._todo.pop(0)
             advance()
-        points.add({"peaks": _peaks(session)})
+        points.add({"peaks": peaks_in_sheet_units(session)})
 
     def _set_up(self) -> None:
         """Make room on the device; what does not fit is noted and not tried."""
@@ -183,15 +193,15 @@ class ProfileStudy:
 
     def _header(self, visits: list[TimedShape]) -> ProfileHeader:
         wishes, facts, shapes = self.wishes, self._facts, self._shapes()
-        sheet = self._data_sheet()
+        sheet = sheet_of(facts, wishes.dtype == "fp32", self.points.values("peaks"))
         failed = [line["step"] for line in self.points.lines if "failure" in line]
         return ProfileHeader(
             name=f"{shapes.name}-{wishes.device}",
-            gpu=catalog_name(facts.device) or facts.device if sheet is None else sheet.name,
+            gpu=sheet.name if sheet is not None else catalog_name(facts.device) or facts.device,
             data_sheet=sheet,
             device=facts.device,
             model=shapes,
-            kv_dtype_bytes=4 if wishes.dtype == "float32" else 2,
+            kv_dtype_bytes=4 if wishes.dtype == "fp32" else 2,
             software=f"{facts.software}, {self._session.kernels.name} kernels",
             clock=facts.clock,
             threads=wishes.threads if wishes.device == "cpu" else None,
@@ -203,54 +213,26 @@ class ProfileStudy:
             host=host_of(self.points.values("host")[0]),
         )
 
-    def _data_sheet(self) -> DataSheet | None:
-        """What was measured of the device; None where the catalog has a sheet that says what is needed."""
-        known = catalog_name(self._facts.device)
-        if known is not None and (self.wishes.dtype != "float32" or specs.gpu(known).fp32_flop_per_s):
-            return None
-        peaks = peaks_of(self.points.values("peaks"))
-        # no kernel may beat its floor: on a CPU those of 16 bits may compute in fp32, whichever is faster
-        half = max(peaks["bf16_tflop_s"], peaks["fp32_tflop_s"])
-        memory_gib = round(self._facts.memory_bytes / specs.GIB, 3)
-        return DataSheet(name=self._facts.device, memory_gib=memory_gib, **peaks | {"bf16_tflop_s": half})
-
-
-def _peaks(session: ProfileSession) -> dict[str, float]:
-    """In the units of a data sheet; a copy to the host is one within the memory, read and written."""
-    found = session.peaks()
-    return {
-        "bandwidth_gb_s": round(found.copy_bytes_per_s / 1e9, 3),
-        "host_link_gb_s": round(found.large_copy_bytes_per_s / 1e9, 3),
-        "bf16_tflop_s": round(found.flop_per_s["bfloat16"] / 1e12, 6),
-        "fp32_tflop_s": round(found.flop_per_s["float32"] / 1e12, 6),
-    }
-
 
 def _rounded(times: list[float]) -> list[float]:
     """To a nanosecond."""
     return [round(time, 3) for time in times]
 
 
-def _session_of(wishes: Wishes, warn: Callable[[str], None]) -> ProfileSession:
-    """The engine, set up; ScenarioError says what is missing."""
+def _session_of(wishes: Wishes, warn: Callable[[str], None]) -> tuple[ProfileSession, Wishes]:
+    """The engine, set up, and the wishes with nothing left open; ScenarioError says what is missing."""
     source = _source_of(wishes.model)
-    try:
-        from ...kernels.choosing import KernelsUnavailable, kernels_for
-        from ...real_engine.model.errors import ModelError
-        from ...real_engine.profiler.session import CannotProfile, ProfileSession
-    except ImportError as error:
-        message = f"the real engine needs {error.name}: pip install 'llmsim[real]'"
-        raise ScenarioError(None, "profile", message) from None
-    try:
-        return ProfileSession(
-            source,
-            device=wishes.device,
-            dtype=wishes.dtype,
-            threads=wishes.threads,
-            kernels_of=lambda device: kernels_for(device, wishes.kernels, warn),
+    with real_engine_asked():
+        from ...real_engine.devices import find_device
+        from ...real_engine.profiler.session import ProfileSession
+
+        found = find_device(wishes.device)
+        wishes = wishes.on(str(found.device), is_gpu=found.is_gpu)
+        backend, dtype = cast(Any, str(wishes.kernels)), str(wishes.dtype)
+        session = ProfileSession(
+            source, device=wishes.device, dtype=dtype, threads=wishes.threads, backend=backend, warn=warn
         )
-    except (ModelError, CannotProfile, KernelsUnavailable) as error:
-        raise ScenarioError(None, None, str(error)) from None
+        return session, wishes
 
 
 def _source_of(model: str) -> ModelSpec | Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,12 +107,3 @@ def _row(kernel: str, visit: TimedShape) -> tuple[str, Shape] | None:
     if kernel in BY_ROWS:
         return kernel, (num_rows,)
     return kernel, (num_decodes + sum(q for q, _ in chunks),)
-
-
-def peaks_of(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """The best of several measurements of a device's peaks, in the units of a data sheet."""
-    best: dict[str, float] = {}
-    for peaks in found:
-        for key, value in peaks.items():
-            best[key] = max(value, best.get(key, 0.0))
-    return best

@@ -62,7 +62,7 @@ def test_float32_doubles_weights_and_cache_and_has_its_own_peak(tmp_path: Path) 
     [
         ("engine.quantization=int4", "engine.quantization: 'int4' is unknown; "),
         ("engine.dtype=float64", "engine.dtype: 'float64' is unknown; "),
-        ("engine.dtype=float32", "engine.dtype: h100-sxm has no fp32_tflop_s on its data sheet"),
+        ("engine.dtype=float32", "engine.dtype: h100-sxm: the data sheet does not say how fast fp32 is"),
         ("engine={quantization: fp8, dtype: float32}", "engine.dtype: 'float32' does not go with the fp8 weights of"),
     ],
 )

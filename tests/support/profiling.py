@@ -60,7 +60,7 @@ def small_model(folder: Path) -> Path:
 
 def wishes_for(folder: Path, **others: Any) -> Wishes:
     """The small grid on a CPU in float32, unless said otherwise."""
-    return Wishes(**{"model": str(small_model(folder)), "device": "cpu", "grid": "small", "dtype": "float32"} | others)
+    return Wishes(**{"model": str(small_model(folder)), "device": "cpu", "grid": "small", "dtype": "fp32"} | others)
 
 
 def study_in(folder: Path, *, force: bool = False, **others: Any) -> ProfileStudy:

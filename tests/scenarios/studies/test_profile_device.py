@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -109,10 +110,10 @@ def test_a_killed_profile_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_points_of_something_else_are_not_gone_on_with(tmp_path: Path) -> None:
     with pytest.raises(StudyInterrupted):
         study_in(tmp_path).run(stopped_after(0))
-    says = "holds an unfinished profile whose dtype is 'float32', not 'bfloat16'; choose another folder, or --force"
+    says = "holds an unfinished profile whose dtype is 'fp32', not 'bf16'; choose another folder, or --force"
     with pytest.raises(ScenarioError, match=says):
-        study_in(tmp_path, dtype="bfloat16")
-    assert study_in(tmp_path, dtype="bfloat16", force=True).num_done == 0
+        study_in(tmp_path, dtype="bf16")
+    assert study_in(tmp_path, dtype="bf16", force=True).num_done == 0
 
 
 def test_a_finished_profile_and_other_folders_are_left_alone(tmp_path: Path) -> None:
@@ -145,7 +146,8 @@ def test_a_step_that_runs_out_of_memory_is_recorded_and_the_rest_goes_on(
 
 def test_steps_beyond_the_free_memory_are_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = study_in(tmp_path)
-    monkeypatch.setattr(session, "free_bytes", lambda _: 60_000)
+    found = replace(session.find_device("cpu"), free_bytes=60_000)
+    monkeypatch.setattr(session, "find_device", lambda _: found)
     profiled = study.run(nothing)
     assert "d3x16" not in profiled.header.out_of_memory
     assert "d1x96" in profiled.header.out_of_memory
@@ -168,7 +170,7 @@ def test_what_cannot_be_profiled_is_one_line_and_leaves_no_folder(tmp_path: Path
     odd.write_text(odd.read_text().replace("LlamaForCausalLM", "Gemma2ForCausalLM"))
     for others, says in (
         ({"model": str(odd)}, "is not supported; choose one of"),
-        ({"device": "cuda"}, "--device cuda: torch sees no GPU here; choose cpu"),
+        ({"device": "cuda"}, "--device: torch .* finds no GPU here; choose cpu"),
         ({"kernels": "triton"}, "the device is cpu, and triton compiles for GPUs"),
     ):
         if others.get("device") == "cuda" and torch.cuda.is_available():

@@ -1,0 +1,37 @@
+"""The data sheet of a device that the catalog does not have, or not all that is needed of it: measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...policies.core import specs
+from ...sim.cost_model.profile_header import DataSheet
+from .device_names import catalog_name
+
+if TYPE_CHECKING:
+    from ...real_engine.profiler.session import Facts, ProfileSession
+
+
+def peaks_in_sheet_units(session: ProfileSession) -> dict[str, float]:
+    """How fast the device copies and multiplies now; a copy to the host is one within the memory, read and written."""
+    found = session.peaks()
+    return {
+        "bandwidth_gb_s": round(found.copy_bytes_per_s / 1e9, 3),
+        "host_link_gb_s": round(found.large_copy_bytes_per_s / 1e9, 3),
+        "bf16_tflop_s": round(found.flop_per_s["bfloat16"] / 1e12, 6),
+        "fp32_tflop_s": round(found.flop_per_s["float32"] / 1e12, 6),
+    }
+
+
+def sheet_of(facts: Facts, in_fp32: bool, measured: Sequence[Mapping[str, float]]) -> DataSheet | None:
+    """The best of what was measured; None where the catalog's sheet says what is needed.
+
+    No kernel may beat its floor, and on a CPU those of 16 bits may compute in fp32: the faster of the two counts.
+    """
+    known = catalog_name(facts.device)
+    if known is not None and (not in_fp32 or specs.gpu(known).fp32_flop_per_s):
+        return None
+    best = {key: max(peaks[key] for peaks in measured) for key in measured[0]}
+    best["bf16_tflop_s"] = max(best["bf16_tflop_s"], best["fp32_tflop_s"])
+    return DataSheet(name=facts.device, memory_gib=round(facts.memory_bytes / specs.GIB, 3), **best)
