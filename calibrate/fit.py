@@ -11,6 +11,7 @@ from ..sim.cost_model.attention import attention_of
 from ..sim.cost_model.kernel_floors import KernelFloors
 from ..sim.cost_model.profile import Profile, gpu_of
 from ..sim.cost_model.profile_header import AttentionLaunches, Fit, KernelFit, ProfileHeader, UnequalContexts
+from ..sim.cost_model.separate_attention import SeparateAttention
 from ..sim.cost_model.tile_curve import GEMMS
 from ..sim.cost_model.timings import SHAPES, ProfileError, Shape, Timing
 from .checks import check_timings, merged
@@ -18,7 +19,7 @@ from .held_out import SHARE, errors_of, held_out_errors
 from .holes import fill
 from .step_residual import fit_residual
 from .tiles import best_tile
-from .unequal import fit_unequal
+from .unequal import fit_share, fit_unequal
 from .whole_steps import WholeStep
 
 
@@ -113,4 +114,5 @@ def _unequal(
     attention: Sequence[Timing], holes: Sequence[Timing], floors: KernelFloors, launched: AttentionLaunches
 ) -> tuple[UnequalContexts, tuple[float, float] | None]:
     unequal = {t.shape: t.time_us for t in attention if t.shape[4] > t.shape[3]}
-    return fit_unequal(unequal, attention_of(launched, _equal([*attention, *holes]), floors.attention_us))
+    curve = attention_of(launched, _equal([*attention, *holes]), floors.attention_us)
+    return fit_share(unequal, curve) if isinstance(curve, SeparateAttention) else fit_unequal(unequal, curve)

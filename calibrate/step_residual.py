@@ -1,7 +1,8 @@
 """What whole steps take beyond the sum of their kernels: a constant for each kind of step, fitted to half of them.
 
 The constant minimises the squares of relative errors and is drawn towards zero, as if a few more steps had none
-(ridge regression). The other half of the steps tells how far off the sums are with it and without.
+(ridge regression). It is kept where it helps each step that it was not fitted to, on average over the half (leaving one
+out). The other half of the steps tells how far off the sums are with it and without.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def fit_residual(profile: Profile, steps: Sequence[WholeStep], seed: int) -> tup
         measured = np.array([chosen[i].time_us for i in order])
         kernels = np.array([model_of(chosen[i].num_layers).step_cost(chosen[i].shape).device_ns for i in order]) / 1e3
         half = len(chosen) // 2
-        residual_us = shrunk(measured[:half], kernels[:half])
+        residual_us = shrunk(measured[:half], kernels[:half]) if _helps(measured[:half], kernels[:half]) else 0.0
         alone = errors_of(list(np.abs(kernels[half:] / measured[half:] - 1)))
         both = errors_of(list(np.abs((kernels[half:] + residual_us) / measured[half:] - 1)))
         assert alone is not None, kind
@@ -64,6 +65,16 @@ def shrunk(measured: NDArray[np.float64], kernels: NDArray[np.float64]) -> float
     """The constant that is missing on average, each step weighed by 1 / time^2, drawn towards zero."""
     weights = measured**-2.0
     return float(np.sum(weights * (measured - kernels)) / (np.sum(weights) + PULL * np.median(weights)))
+
+
+def _helps(measured: NDArray[np.float64], kernels: NDArray[np.float64]) -> bool:
+    """Whether a step's error falls, on average, by the residual of the other steps."""
+    if len(measured) < 2:
+        return False
+    others = [np.delete(np.arange(len(measured)), i) for i in range(len(measured))]
+    residuals = np.array([shrunk(measured[kept], kernels[kept]) for kept in others])
+    with_it, alone = (np.abs(kernels + added - measured) / measured for added in (residuals, 0.0))
+    return bool(np.mean(with_it) < np.mean(alone))
 
 
 def _kernels_of(profile: Profile, num_layers: int) -> ProfiledCostModel:

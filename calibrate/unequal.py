@@ -1,7 +1,7 @@
 """How decodes of unequal contexts compare with equal ones of the same mean: one coefficient, fitted to timings.
 
 `time = mean + alpha (longest - mean)`, both terms on the curve of equal contexts: 0 says that only the mean counts,
-1 that all wait for the longest.
+1 that all wait for the longest. Where decodes have a launch of their own a share of the mean may come on top.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 from ..sim.cost_model.attention import Attention
 from ..sim.cost_model.profile_header import UnequalContexts
+from ..sim.cost_model.separate_attention import SeparateAttention
 from ..sim.cost_model.timings import Shape
 
 FEWEST = 20
@@ -39,6 +41,25 @@ def fit_unequal(points: Mapping[Shape, float], curve: Attention) -> tuple[Unequa
         after += list(np.abs(mean + alpha * reach - 1))
     errors = (round(float(np.mean(before)), 4), round(float(np.mean(after)), 4)) if before else None
     return UnequalContexts(decode_alpha=alphas[0], mixed_alpha=alphas[1]), errors
+
+
+def fit_share(
+    points: Mapping[Shape, float], curve: SeparateAttention
+) -> tuple[UnequalContexts, tuple[float, float] | None]:
+    """The same where decodes are launched by themselves: with a share of the mean on top, for unequal contexts at all.
+
+    Both coefficients minimise the squares of relative errors; neither is below 0.
+    """
+    if len(points) < FEWEST:
+        return UnequalContexts(), None
+    time = np.array(list(points.values()))
+    mean = np.array([curve.at(*_mean(shape))[0] for shape in points]) / time
+    longest = np.array([curve.at(*_longest(shape))[0] for shape in points]) / time
+    terms = np.stack([longest - mean, mean], axis=1)
+    alpha, share = lsq_linear(terms, 1 - mean, bounds=([0, 0], [1, np.inf])).x.round(4).tolist()
+    after = np.abs(mean + terms @ np.array([alpha, share]) - 1)
+    errors = round(float(np.mean(np.abs(mean - 1))), 4), round(float(np.mean(after)), 4)
+    return UnequalContexts(decode_alpha=alpha, decode_share=share), errors
 
 
 def _mean(shape: Shape) -> tuple[int, int, int, int]:

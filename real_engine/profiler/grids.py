@@ -24,6 +24,8 @@ class Grid:
 
     tokens: tuple[int, ...]
     """Of chunks without cached tokens, whose linear layers are of interest."""
+    rows: tuple[int, ...]
+    """Of further decode batches, whose linear layers and lm_head are: sizes between, where tiles and threads change."""
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
     most_context: int
@@ -45,6 +47,7 @@ class Grid:
 
 SMALL = Grid(
     tokens=(24, 48, 96, 192, 384, 768, 1024),
+    rows=(5, 7, 10, 14, 20, 28, 40, 56),
     batches=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),
     contexts=(16, 64, 128, 256, 512, 1024, 2048, 4096),
     most_context=16384,
@@ -53,7 +56,7 @@ SMALL = Grid(
     most_pairs=1 << 21,
     num_skewed=40,
     num_joint=8,
-    num_whole=12,
+    num_whole=16,
     most_step_tokens=384,
     host_batches=(1, 2, 4, 8, 16, 32, 64),
 )
@@ -63,6 +66,7 @@ FULL = Grid(
         *(15, 17, 24, 31, 33, 48, 63, 65, 96, 127, 129, 192, 255, 257, 384, 511, 513, 768, 1023, 1025),
         *(1536, 3072, 6144, 8192),
     ),
+    rows=(3, 5, 6, 7, 10, 15, 20, 31, 40, 63, 80, 127, 160, 255, 320),
     batches=(1, 2, 4, 8, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 128, 129, 192, 256, 257, 384, 512),
     contexts=(16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072),
     most_context=1 << 20,
@@ -75,6 +79,9 @@ FULL = Grid(
     most_step_tokens=8192,
     host_batches=(1, 4, 16, 64, 128, 256),
 )
+
+ROWS_CONTEXT = 64
+"""Where attention is not what is looked for."""
 
 GRIDS: dict[GridName, Grid] = {"small": SMALL, "full": FULL}
 
@@ -89,6 +96,7 @@ def steps_of(grid: Grid, max_context: int, seed: int) -> list[TimedStep]:
 
 def _by_tokens(grid: Grid) -> Iterator[TimedStep]:
     yield from (TimedStep(chunks=((tokens, 0),)) for tokens in grid.tokens)
+    yield from (TimedStep((ROWS_CONTEXT,) * rows) for rows in grid.rows)
 
 
 def _decodes(grid: Grid) -> Iterator[TimedStep]:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from ...policies.core.estimator import StepShape
 
+SHORT_TOKENS = 64
+
 
 class TimedStep(NamedTuple):
     """Decodes and chunks of prompts of one step, each of which samples a token."""
@@ -32,6 +34,11 @@ class TimedStep(NamedTuple):
     def lengths(self) -> list[int]:
         """Tokens of each sequence with this step's, decodes first."""
         return [*self.contexts, *(q + kv for q, kv in self.chunks)]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it computes so little that other things on the device weigh much in it."""
+        return self.num_tokens <= SHORT_TOKENS
 
     def shape(self) -> StepShape:
         """The step as a cost model sees it."""

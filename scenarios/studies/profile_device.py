@@ -19,14 +19,14 @@ from ...calibrate.whole_steps import STEPS, steps_csv
 from ...calibrate.writing import write_files, write_zipped
 from ...policies.core import specs
 from ...policies.core.model_spec import ModelSpec
-from ...sim.cost_model.profile_header import ModelShapes, ProfileHeader
+from ...sim.cost_model.profile_header import ModelShapes, ProfileHeader, UnequalContexts
 from ..device import RealDtype
 from ..real_options import Kernels
 from ..real_setup import real_engine_asked
 from .device_names import catalog_name
 from .interrupted import StudyInterrupted
 from .profile_points import PointsFile, check_folder
-from .profile_sheet import peaks_in_sheet_units, sheet_of
+from .profile_sheet import peaks_in_sheet_units, sheet_of, with_floors_below
 from .profile_table import (
     TimedShape,
     attention_launches,
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 GridName = Literal["small", "full"]
 VISITS = 3
-"""To each step."""
+"""To each step; short ones are visited three times as often, each time for a third as long."""
+SHORT_VISITS = 3 * VISITS
 BUDGET_S: dict[GridName, float] = {"small": 0.1, "full": 0.12}
 """Most time of a visit, but for steps that take longer."""
 
@@ -103,7 +104,7 @@ class ProfileStudy:
     @property
     def num_visits(self) -> int:
         """Visits in all, those included that were made before."""
-        return VISITS * len(self.grid_steps)
+        return sum(visits_to(step) for step in self.grid_steps)
 
     @property
     def num_done(self) -> int:
@@ -144,10 +145,11 @@ class ProfileStudy:
         """Steps and the numbers of their visits, in the order in which they are made."""
         done = {(line["step"], line["visit"]) for line in self.points.lines if "visit" in line}
         failed = {line["step"] for line in self.points.lines if "failure" in line}
-        for number in range(VISITS):
+        for number in range(SHORT_VISITS):
             order = np.random.default_rng([self.wishes.seed, number]).permutation(len(self.grid_steps))
             for step in (self.grid_steps[i] for i in order):
-                if (step.name(), number) not in done and step.name() not in failed:
+                due = number % (SHORT_VISITS // visits_to(step)) == 0
+                if due and (step.name(), number) not in done and step.name() not in failed:
                     yield step, number
 
     def _measure(self, advance: Callable[[], None]) -> None:
@@ -161,7 +163,8 @@ class ProfileStudy:
         visited: set[str] = set()
         while self._todo:
             step, number = self._todo[0]
-            found = session.visit(step, BUDGET_S[self._grid], is_first=step.name() not in visited)
+            budget_s = BUDGET_S[self._grid] * VISITS / visits_to(step)
+            found = session.visit(step, budget_s, is_first=step.name() not in visited)
             visited.add(step.name())
             if found.failure is not None:
                 self._fail(step, found.failure)
@@ -186,7 +189,7 @@ class ProfileStudy:
         lines = [line for line in self.points.lines if "visit" in line]
         visits = [TimedShape(line["step"], shapes[line["step"]], line["kernels"], line["whole"]) for line in lines]
         timings, steps = timings_of(visits), steps_of(visits, self._session.spec.num_layers)
-        header = self._header(visits)
+        header = with_floors_below(timings, self._header(visits))
         write_zipped(self.folder / STEPS, steps_csv(steps))
         write_files(self.folder, header, timings)
         return Profiled(header, len(timings), len(steps), noise_warning(timings))
@@ -208,10 +211,16 @@ class ProfileStudy:
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
             source=wishes.command(),
             attention=attention_launches(visits),
+            unequal_contexts=UnequalContexts(applied=True),
             graph_sizes=facts.graph_sizes,
             out_of_memory=tuple(dict.fromkeys(failed)),
             host=host_of(self.points.values("host")[0]),
         )
+
+
+def visits_to(step: TimedStep) -> int:
+    """How often a step is visited."""
+    return SHORT_VISITS if step.is_short else VISITS
 
 
 def _rounded(times: list[float]) -> list[float]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...calibrate.fit import floors_of
 from ...policies.core import specs
-from ...sim.cost_model.profile_header import DataSheet
+from ...sim.cost_model.kernel_floors import KernelFloors
+from ...sim.cost_model.profile_header import DataSheet, ProfileHeader
+from ...sim.cost_model.timings import Timing
 from .device_names import catalog_name
 
 if TYPE_CHECKING:
@@ -35,3 +38,25 @@ def sheet_of(facts: Facts, in_fp32: bool, measured: Sequence[Mapping[str, float]
     best = {key: max(peaks[key] for peaks in measured) for key in measured[0]}
     best["bf16_tflop_s"] = max(best["bf16_tflop_s"], best["fp32_tflop_s"])
     return DataSheet(name=facts.device, memory_gib=round(facts.memory_bytes / specs.GIB, 3), **best)
+
+
+def with_floors_below(timings: Sequence[Timing], header: ProfileHeader) -> ProfileHeader:
+    """A measured data sheet raised to what the kernels themselves have reached, where that is more than its peaks."""
+    sheet = header.data_sheet
+    if sheet is None:
+        return header
+    floors = floors_of(header)
+    reached = [_reached(floors, timing) for timing in timings if timing.kernel != "attention"]
+    compute, memory = (max(1.0, *shares) for shares in zip(*reached, strict=True))
+    peaks = {
+        "bandwidth_gb_s": round(sheet.bandwidth_gb_s * memory, 3),
+        "bf16_tflop_s": round(sheet.bf16_tflop_s * compute, 6),
+        "fp32_tflop_s": round((sheet.fp32_tflop_s or sheet.bf16_tflop_s) * compute, 6),
+    }
+    return header.model_copy(update={"data_sheet": sheet.model_copy(update=peaks)})
+
+
+def _reached(floors: KernelFloors, timing: Timing) -> tuple[float, float]:
+    """Shares of the peaks, FLOP/s and bytes/s, at which a kernel ran."""
+    kernel, time_s = floors.kernel(timing.kernel, timing.shape[0]), timing.time_us / 1e6
+    return floors.roofline.compute_floor_s(kernel) / time_s, floors.roofline.memory_floor_s(kernel) / time_s

@@ -108,12 +108,14 @@ class Host(Section):
 
 
 class UnequalContexts(Section):
-    """Decodes of unequal contexts: `time = mean + alpha (longest - mean)`, both on the curve of equal contexts."""
+    """Decodes of unequal contexts: `time = mean + alpha (longest - mean) + share mean`, on the curve of equal ones."""
 
     applied: bool = False
     """Whether steps are corrected. It helped one machine and hurt another: see docs/profiles.md."""
     decode_alpha: float = 0.0
     mixed_alpha: float = 0.0
+    decode_share: float = 0.0
+    """What a launch does for unequal contexts whatever they are; only where attention's launches are separate."""
 
 
 class Errors(Section):

@@ -81,7 +81,9 @@ class ProfiledCostModel:
         self._attention = attention_of(header.attention, equal, self.floors.attention_us, derived)
         self._attention_is_fused = header.attention.launches == "fused"
         unequal = header.unequal_contexts
-        self._alphas = (unequal.decode_alpha, unequal.mixed_alpha) if unequal.applied else (0.0, 0.0)
+        self._corrects = unequal.applied
+        self._alphas = unequal.decode_alpha, unequal.mixed_alpha
+        self._share = unequal.decode_share
         residual = header.residual
         self._residuals = tuple(s * 1e9 for s in (residual.decode_s, residual.prefill_s, residual.mixed_s))
         self._tokens: dict[int, _Part] = {}
@@ -98,8 +100,8 @@ class ProfiledCostModel:
             return floor
         rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         ns, basis = line.at(context)
-        if self._alphas[0]:
-            ns += self._alphas[0] * (line.at(num_decodes * longest)[0] - ns)
+        if self._corrects and num_decodes * longest > context:
+            ns += self._alphas[0] * (line.at(num_decodes * longest)[0] - ns) + self._share * ns
         if basis != Basis.INTERPOLATED:
             return _held_to(floor, _added(rest, ns, basis))
         device_ns = max(round(rest.ns + ns), floor.compute_ns, floor.memory_ns)
@@ -116,8 +118,8 @@ class ProfiledCostModel:
         rest, line, _ = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         steps: NDArray[np.int64] = np.arange(num_steps, dtype=np.int64)
         ns, basis = line.along(context_tokens + num_decodes * steps)
-        if self._alphas[0]:
-            ns += self._alphas[0] * (line.along(num_decodes * (max_context + steps))[0] - ns)
+        if self._corrects and num_decodes * max_context > context_tokens:
+            ns += self._alphas[0] * (line.along(num_decodes * (max_context + steps))[0] - ns) + self._share * ns
         device = np.maximum(np.rint(rest.ns + ns).astype(np.int64), np.maximum(floor.compute_ns, floor.memory_ns))
         measured = np.rint(rest.measured_ns + np.where(basis == Basis.MEASURED, ns, 0.0)).astype(np.int64)
         beyond = rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)
@@ -147,8 +149,9 @@ class ProfiledCostModel:
         mean = context / num_decodes if num_decodes else 0
         us, basis = self._attention.of_chunks(chunks, queries, mean)
         alpha = self._alphas[bool(q_tokens) and self._attention_is_fused]
-        if alpha and queries:
+        if self._corrects and queries and longest > mean:
             us += alpha * (self._attention.of_chunks(chunks, queries, longest)[0] - us)
+            us += self._share * self._attention.at(0, 0, queries, mean)[0] if self._share else 0.0
         return _added(rest, us * NS_PER_US * self._layers, basis)
 
     def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine, Share]:

@@ -12,6 +12,7 @@ from llmsim.scenarios.studies.profile_device import ProfileStudy, Wishes
 
 GRID = Grid(
     tokens=(24,),
+    rows=(5,),
     batches=(1, 2, 3, 4),
     contexts=(16, 48, 96),
     most_context=256,
@@ -27,6 +28,7 @@ GRID = Grid(
 FEW = replace(
     GRID,
     tokens=(),
+    rows=(),
     batches=(1, 3),
     contexts=(16, 96),
     most_context=192,

@@ -22,7 +22,7 @@ from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario
 from llmsim.scenarios.run import run_into
 from llmsim.scenarios.studies.interrupted import StudyInterrupted
-from llmsim.scenarios.studies.profile_device import VISITS
+from llmsim.scenarios.studies.profile_device import SHORT_VISITS
 from llmsim.sim.cost_model.profile import read_table
 from llmsim.tests.support.profiling import FEW, GRID, small_model, study_in
 from llmsim.tests.support.scenario_files import write_scenario
@@ -141,7 +141,7 @@ def test_a_step_that_runs_out_of_memory_is_recorded_and_the_rest_goes_on(
     profiled = study.run(nothing)
     assert profiled.header.out_of_memory == ("c32@64",)
     assert (32, 64) not in {timing.shape[:2] for timing in checked(read_table(tmp_path / "table"))}
-    assert len([line for line in study.points.lines if "visit" in line]) == study.num_visits - VISITS
+    assert len([line for line in study.points.lines if "visit" in line]) == study.num_visits - SHORT_VISITS
 
 
 def test_steps_beyond_the_free_memory_are_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from llmsim.policies.core import specs
 from llmsim.policies.core.estimator import StepCost, StepShape
-from llmsim.sim.cost_model.profile_header import Host, Residuals, UnequalContexts
+from llmsim.sim.cost_model.profile_header import AttentionLaunches, Host, Residuals, UnequalContexts
 from llmsim.sim.cost_model.profiled import ProfiledCostModel
 from llmsim.sim.cost_model.timings import ProfileError
 from llmsim.tests.support.profiles import TINY, TOKEN_KERNELS, fitted, us
@@ -81,6 +81,28 @@ def test_steps_are_padded_to_the_next_cuda_graph():
     assert padded.step_cost(few).device_ns > COST_MODEL.step_cost(few).device_ns
     assert padded.step_cost(many).device_ns == COST_MODEL.step_cost(many).device_ns
     assert COST_MODEL.kernel_us("qkv", 64)[0] == us("qkv", (64,))
+
+
+def test_graphs_of_decodes_alone_pad_their_rows_too_and_no_other_step():
+    graphs = ProfiledCostModel(PROFILE, TINY, graph_sizes=(1, 64), pads_decodes_alone=True)
+    rows = sum(us(kernel, (64,)) - us(kernel, (32,)) for kernel in ("lm_head", "sampler"))
+    tokens = ProfiledCostModel(PROFILE, TINY, graph_sizes=(1, 64))
+    decodes = StepShape((), 32, 32 * 128, 128, 32, 0)
+    both = graphs.step_cost(decodes).device_ns - tokens.step_cost(decodes).device_ns
+    assert both == pytest.approx(rows * 1e3, abs=2)
+    mixed = StepShape([(16, 0)], 16, 16 * 128, 128, 17, 0)
+    assert graphs.step_cost(mixed) == COST_MODEL.step_cost(mixed)
+
+
+def test_attention_that_is_launched_apart_adds_chunk_by_chunk_and_extrapolates_nothing():
+    apart = ProfiledCostModel(fitted(attention=AttentionLaunches(launches="separate")), TINY)
+    cost = apart.step_cost(StepShape([(64, 1024), (64, 0)], 16, 16 * 128, 128, 18, 0))
+    assert not cost.extrapolated
+    rest = apart.step_cost(StepShape([(144, 0)], 0, 0, 0, 18, 0)).device_ns
+    alone = TINY.num_layers * apart.attention_us(144, 0, 0, 0)[0]
+    parts = ((64, 1024, 0, 0), (64, 0, 0, 0), (0, 0, 16, 128))
+    attention = TINY.num_layers * sum(apart.attention_us(*part)[0] for part in parts)
+    assert cost.device_ns == pytest.approx(rest + (attention - alone) * 1e3, abs=2)
 
 
 @pytest.mark.parametrize(
