@@ -16,8 +16,6 @@ SURE = 0.01
 """A median is known well enough when its standard error is this share of it."""
 MOST_REPEATS = 40
 FEWEST_REPEATS = 3
-WARM_UP_US = 100_000.0
-"""Steps shorter than this run once more before they are timed, at each visit."""
 
 
 class Visit(NamedTuple):
@@ -44,16 +42,20 @@ def visit(bench: StepBench, step: TimedStep, budget_s: float, *, is_first: bool)
 
 
 def _whole(bench: StepBench, step: TimedStep, budget_s: float, is_first: bool) -> Visit:
-    first, deadline = bench.whole_us(), time.monotonic() + budget_s
-    times = [] if is_first or first < WARM_UP_US else [first]
+    if is_first:
+        bench.whole_us()
+    deadline = time.monotonic() + budget_s
+    times: list[float] = []
     while not _is_enough(times, deadline):
         times.append(bench.whole_us())
     return Visit(step, {}, times)
 
 
 def _kernels(bench: StepBench, step: TimedStep, budget_s: float, is_first: bool) -> Visit:
-    first, deadline = bench.watched_us(), time.monotonic() + budget_s
-    runs = [] if is_first or first[0] < WARM_UP_US else [first]
+    if is_first:
+        bench.watched_us()
+    deadline = time.monotonic() + budget_s
+    runs: list[tuple[float, dict[str, list[float]]]] = []
     while not _is_enough([whole for whole, _ in runs], deadline):
         runs.append(bench.watched_us())
     kernels: dict[str, list[float]] = {}

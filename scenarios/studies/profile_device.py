@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 GridName = Literal["small", "full"]
 VISITS = 3
-"""To each step; short ones are visited three times as often, each time for a third as long."""
-SHORT_VISITS = 3 * VISITS
+"""To each step; short ones are visited twice as often, each time for half as long."""
+SHORT_VISITS = 2 * VISITS
 BUDGET_S: dict[GridName, float] = {"small": 0.1, "full": 0.12}
 """Most time of a visit, but for steps that take longer."""
 

@@ -21,6 +21,7 @@ from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario
 from llmsim.scenarios.run import run_into
+from llmsim.scenarios.studies import profile_device
 from llmsim.scenarios.studies.interrupted import StudyInterrupted
 from llmsim.scenarios.studies.profile_device import SHORT_VISITS
 from llmsim.sim.cost_model.profile import read_table
@@ -64,6 +65,8 @@ def test_a_profile_is_a_table_that_fit_takes_and_scenarios_are_priced_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(grids.GRIDS, "small", GRID)
+    monkeypatch.setattr(profile_device, "VISITS", 1)
+    monkeypatch.setattr(profile_device, "SHORT_VISITS", 1)
     profiled = study_in(tmp_path).run(nothing)
     table, steps = read_table(tmp_path / "table"), read_steps(tmp_path / "table")
     assert profiled.num_timings == len(checked(table))
