@@ -10,7 +10,8 @@ import typer
 from ..scenarios.device import RealDtype
 from ..scenarios.progress import StudyProgress
 from ..scenarios.real_options import Kernels
-from ..scenarios.studies.profile_device import GridName, ProfileStudy, Wishes
+from ..scenarios.studies.profile_device import ProfileStudy
+from ..scenarios.studies.profile_setup import GridName, Wishes
 from .options import AsJson
 from .speech import people, print_json, say, warn
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import torch
 
-from ... import __version__
 from ..devices import versions
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -30,9 +29,8 @@ def clock(device: torch.device) -> str | None:
 
 
 def software() -> str:
-    """What computes: this project, torch, triton where there is one."""
-    found = {"llmsim": __version__, **versions()}
-    return ", ".join(f"{name} {version}" for name, version in found.items() if version is not None)
+    """What computes: torch, and triton where there is one."""
+    return ", ".join(f"{name} {version}" for name, version in versions().items() if version is not None)
 
 
 def _gpu_clock(device: torch.device) -> str | None:

@@ -10,22 +10,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ... import __version__
 from ...calibrate.noise import noise_warning
 from ...calibrate.whole_steps import STEPS, steps_csv
 from ...calibrate.writing import write_files, write_zipped
-from ...policies.core import specs
-from ...policies.core.model_spec import ModelSpec
 from ...sim.cost_model.profile_header import ModelShapes, ProfileHeader, UnequalContexts
-from ..device import RealDtype
-from ..real_options import Kernels
-from ..real_setup import real_engine_asked
 from .device_names import catalog_name
 from .interrupted import StudyInterrupted
 from .profile_points import PointsFile, check_folder
+from .profile_setup import GridName, Wishes, session_of
 from .profile_sheet import peaks_in_sheet_units, sheet_of, with_floors_below
 from .profile_table import (
     TimedShape,
@@ -36,44 +33,13 @@ from .profile_table import (
 )
 
 if TYPE_CHECKING:
-    from ...real_engine.profiler.session import ProfileSession
     from ...real_engine.profiler.steps import TimedStep
 
-GridName = Literal["small", "full"]
 VISITS = 3
 """To each step; short ones are visited twice as often, each time for half as long."""
 SHORT_VISITS = 2 * VISITS
 BUDGET_S: dict[GridName, float] = {"small": 0.1, "full": 0.12}
 """Most time of a visit, but for steps that take longer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What is to be measured, and with what."""
-
-    model: str
-    """A name of the catalog, a model's folder, or its config.json."""
-    device: str = "auto"
-    """`cpu`, `cuda`, `cuda:1`, or `auto`: a GPU where there is one."""
-    grid: GridName | None = None
-    """None: small, on a GPU full."""
-    dtype: RealDtype | None = None
-    """None: fp32, on a GPU bf16."""
-    kernels: Kernels = Kernels.AUTO
-    threads: int = 1
-    seed: int = 0
-
-    def on(self, device: str, *, is_gpu: bool) -> Wishes:
-        """The same with nothing left open, on a device that was found."""
-        grid: GridName = self.grid or ("full" if is_gpu else "small")
-        dtype: RealDtype = self.dtype or ("bf16" if is_gpu else "fp32")
-        return replace(self, device=device, grid=grid, dtype=dtype)
-
-    def command(self) -> str:
-        """The command line that asks for it."""
-        options = f"--device {self.device} --grid {self.grid} --dtype {self.dtype} --kernels {self.kernels}"
-        threads = f" --threads {self.threads}" if self.device == "cpu" else ""
-        return f"llmsim profile --model {self.model} {options}{threads} --seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +60,7 @@ class ProfileStudy:
         """Raises ScenarioError for a model, a device or a folder that cannot be used; then nothing is written."""
         check_folder(folder, force=force)
         self.folder = folder
-        self._session, self.wishes = _session_of(wishes, warn)
+        self._session, self.wishes = session_of(wishes, warn)
         assert self.wishes.grid is not None, self.wishes
         self._grid: GridName = self.wishes.grid
         self.grid_steps, self._facts = self._plan()
@@ -135,7 +101,10 @@ class ProfileStudy:
         wishes = asdict(self.wishes) | {"kernels": self._session.kernels.name}
         del wishes["model"]  # a path may be written in several ways
         sizes = self._shapes().model_dump(exclude={"name", "dtype"}) | {"num_layers": self._session.spec.num_layers}
-        return {**wishes, "device name": self._facts.device, "software": self._facts.software, **sizes}
+        return {**wishes, "device name": self._facts.device, "software": self._software(), **sizes}
+
+    def _software(self) -> str:
+        return f"llmsim {__version__}, {self._facts.software}"
 
     def _shapes(self) -> ModelShapes:
         dtype: Literal["fp32", "bf16"] = "fp32" if self.wishes.dtype == "fp32" else "bf16"
@@ -205,7 +174,7 @@ class ProfileStudy:
             device=facts.device,
             model=shapes,
             kv_dtype_bytes=4 if wishes.dtype == "fp32" else 2,
-            software=f"{facts.software}, {self._session.kernels.name} kernels",
+            software=f"{self._software()}, {self._session.kernels.name} kernels",
             clock=facts.clock,
             threads=wishes.threads if wishes.device == "cpu" else None,
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -226,26 +195,3 @@ def visits_to(step: TimedStep) -> int:
 def _rounded(times: list[float]) -> list[float]:
     """To a nanosecond."""
     return [round(time, 3) for time in times]
-
-
-def _session_of(wishes: Wishes, warn: Callable[[str], None]) -> tuple[ProfileSession, Wishes]:
-    """The engine, set up, and the wishes with nothing left open; ScenarioError says what is missing."""
-    source = _source_of(wishes.model)
-    with real_engine_asked():
-        from ...real_engine.devices import find_device
-        from ...real_engine.profiler.session import ProfileSession
-
-        found = find_device(wishes.device)
-        wishes = wishes.on(str(found.device), is_gpu=found.is_gpu)
-        backend, dtype = cast(Any, str(wishes.kernels)), str(wishes.dtype)
-        session = ProfileSession(
-            source, device=wishes.device, dtype=dtype, threads=wishes.threads, backend=backend, warn=warn
-        )
-        return session, wishes
-
-
-def _source_of(model: str) -> ModelSpec | Path:
-    """A model of the catalog, or a path that is there; UnknownName otherwise."""
-    if model not in specs.model_names() and (path := Path(model)).exists():
-        return path
-    return specs.model(model)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from llmsim.real_engine.profiler.grids import Grid
-from llmsim.scenarios.studies.profile_device import ProfileStudy, Wishes
+from llmsim.scenarios.studies.profile_device import ProfileStudy
+from llmsim.scenarios.studies.profile_setup import Wishes
 
 GRID = Grid(
     tokens=(24,),
