@@ -1,4 +1,4 @@
-"""Every policy runs on the real engine, unchanged, and the simulator's core decides the same under the run's journal."""
+"""Every policy runs unchanged on the real engine, and the core decides the same again under the journal of the run."""
 
 from __future__ import annotations
 
