@@ -40,7 +40,8 @@ def decode_attention(
     workspace: DecodeWorkspace,
 ) -> Tensor:
     """Plans and attends: what `Kernels.decode_attention` asks for."""
-    plan_decode(context_lens, workspace)
+    if q.shape[0]:
+        plan_decode(context_lens, workspace)
     return planned_decode_attention(q, k_cache, v_cache, block_tables, rows, context_lens, scale, workspace)
 
 
@@ -62,17 +63,19 @@ def planned_decode_attention(
     out = torch.empty(num_sequences, num_heads, head_dim, dtype=q.dtype, device=q.device)
     if num_sequences == 0:
         return out
+    scale_log2 = scale * math.log2(math.e)
     _attend[(num_kv_heads, workspace.num_programs)](
         q, k_cache, v_cache, block_tables, rows, context_lens, out,
-        workspace.partial_out, workspace.partial_lse,
+        workspace.partial_total, workspace.partial_highest, workspace.partial_weight,
         workspace.tile_starts, workspace.first_sequence, workspace.share,
         num_sequences, q.stride(0), q.stride(1), k_cache.stride(0), k_cache.stride(1), block_tables.stride(0),
-        scale * math.log2(math.e),
+        scale_log2,
         GROUP=group, ROWS=max(16, triton.next_power_of_2(group)), D=head_dim, BLOCK_SIZE=block_size,
         TILE=config.tile, STAGES=config.num_stages, PRECISION=config.fp32_precision, num_warps=config.num_warps,
     )  # fmt: skip
     _reduce[(num_heads, num_sequences)](
-        out, workspace.partial_out, workspace.partial_lse, workspace.tile_starts, workspace.share,
+        out, workspace.partial_total, workspace.partial_highest, workspace.partial_weight,
+        workspace.tile_starts, workspace.share, scale_log2,
         D=head_dim, SLOTS=32, num_warps=4,
     )  # fmt: skip
     return out
@@ -81,7 +84,7 @@ def planned_decode_attention(
 @triton.jit(do_not_specialize=["num_sequences"])
 def _attend(
     q_ptr, k_cache_ptr, v_cache_ptr, block_tables_ptr, rows_ptr, context_lens_ptr, out_ptr,
-    partial_out_ptr, partial_lse_ptr, tile_starts_ptr, first_sequence_ptr, share_ptr,
+    partial_total_ptr, partial_highest_ptr, partial_weight_ptr, tile_starts_ptr, first_sequence_ptr, share_ptr,
     num_sequences, q_stride, q_head_stride, block_stride, head_stride, table_stride, scale_log2,
     GROUP: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, BLOCK_SIZE: tl.constexpr,
     TILE: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
@@ -129,34 +132,35 @@ def _attend(
             k = tl.load(k_head + place)
             v = tl.load(v_head + place)
             block = block_of(table, (index + 1) * TILE, token, length, BLOCK_SIZE, TILE)
-            scores = tl.dot(query, k.T, input_precision=PRECISION) * scale_log2
+            scores = tl.dot(query, k.T, input_precision=PRECISION)
             scores = tl.where((position < length)[None, :], scores, float("-inf"))
             higher = tl.maximum(highest, tl.max(scores, 1))
-            shrink = tl.exp2(highest - higher)
-            weight = tl.exp2(scores - higher[:, None])
+            # Differences first: what rounds a score that weighs much is then small.
+            shrink = tl.exp2((highest - higher) * scale_log2)
+            weight = tl.exp2((scores - higher[:, None]) * scale_log2)
             weights = weights * shrink[:, None] + weight
             total = tl.dot(weight.to(v.dtype), v, total * shrink[:, None], input_precision=PRECISION)
             highest = higher
 
         weight_sum = tl.sum(weights, 1)
-        total = total / weight_sum[:, None]
         if (tile == begin) & (until == after):
             out_ptrs = out_ptr + (sequence.to(tl.int64) * num_heads + head)[:, None] * D + dim
-            tl.store(out_ptrs, total.to(out_ptr.dtype.element_ty), mask=is_head[:, None])
+            tl.store(out_ptrs, (total / weight_sum[:, None]).to(out_ptr.dtype.element_ty), mask=is_head[:, None])
         else:
             slot = (program + sequence).to(tl.int64) * num_heads + head
-            tl.store(partial_out_ptr + slot[:, None] * D + dim, total, mask=is_head[:, None])
-            tl.store(partial_lse_ptr + slot, highest + tl.log2(weight_sum), mask=is_head)
+            tl.store(partial_total_ptr + slot[:, None] * D + dim, total, mask=is_head[:, None])
+            tl.store(partial_highest_ptr + slot, highest, mask=is_head)
+            tl.store(partial_weight_ptr + slot, weight_sum, mask=is_head)
         tile = until
         sequence += 1
 
 
 @triton.jit
 def _reduce(
-    out_ptr, partial_out_ptr, partial_lse_ptr, tile_starts_ptr, share_ptr,
-    D: tl.constexpr, SLOTS: tl.constexpr,
+    out_ptr, partial_total_ptr, partial_highest_ptr, partial_weight_ptr, tile_starts_ptr, share_ptr,
+    scale_log2, D: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    """One program a head and sequence: joins the parts, weighted by their sums of exponentials."""
+    """One program a head and sequence: joins the parts, each of which is relative to its own highest score."""
     head = tl.program_id(0)
     num_heads = tl.num_programs(0)
     sequence = tl.program_id(1)
@@ -177,16 +181,17 @@ def _reduce(
             program = start + tl.arange(0, SLOTS)
             is_part = program <= last
             slot = (program + sequence).to(tl.int64) * num_heads + head
-            lse = tl.load(partial_lse_ptr + slot, mask=is_part, other=float("-inf"))
-            part = tl.load(partial_out_ptr + slot[:, None] * D + dim[None, :], mask=is_part[:, None], other=0.0)
-            # Lane by lane, joined after the loop. The first round fills lane 0; a lane may stay empty.
-            higher = tl.maximum(highest, lse)
+            part_highest = tl.load(partial_highest_ptr + slot, mask=is_part, other=float("-inf"))
+            part_weight = tl.load(partial_weight_ptr + slot, mask=is_part, other=0.0)
+            part = tl.load(partial_total_ptr + slot[:, None] * D + dim[None, :], mask=is_part[:, None], other=0.0)
+            # Lane by lane, joined after the loop. The first round fills lane 0; others may stay empty, at -inf.
+            higher = tl.maximum(highest, part_highest)
             safe = tl.where(higher == float("-inf"), 0.0, higher)
-            shrink = tl.exp2(highest - safe)
-            weight = tl.exp2(lse - safe)
-            weights = weights * shrink + weight
-            total = total * shrink[:, None] + part * weight[:, None]
+            shrink = tl.exp2((highest - safe) * scale_log2)
+            part_shrink = tl.exp2((part_highest - safe) * scale_log2)
+            weights = weights * shrink + part_weight * part_shrink
+            total = total * shrink[:, None] + part * part_shrink[:, None]
             highest = higher
-        shrink = tl.exp2(highest - tl.max(highest, 0))
+        shrink = tl.exp2((highest - tl.max(highest, 0)) * scale_log2)
         joined = tl.sum(total * shrink[:, None], 0) / tl.sum(weights * shrink, 0)
         tl.store(out_ptrs, joined.to(out_ptr.dtype.element_ty))

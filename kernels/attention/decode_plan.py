@@ -41,10 +41,12 @@ class DecodeWorkspace:
     tile_starts: Tensor
     first_sequence: Tensor
     share: Tensor
-    partial_out: Tensor
-    """[slots, H, D] fp32: what a program finds of a sequence that others work on too, divided by its own sum."""
-    partial_lse: Tensor
-    """[slots, H] fp32: base 2 logarithm of that sum of exponentials."""
+    partial_total: Tensor
+    """[slots, H, D] fp32: the weighted sum of values that a program finds of a sequence that others work on too."""
+    partial_highest: Tensor
+    """[slots, H] fp32: the highest score, unscaled, that those weights are relative to."""
+    partial_weight: Tensor
+    """[slots, H] fp32: their sum. A logarithm of it, added to the highest score, would round away digits of fp32."""
 
     @staticmethod
     def allocate(
@@ -68,14 +70,16 @@ class DecodeWorkspace:
             tile_starts=torch.zeros(max_num_sequences + 1, dtype=torch.int32, device=device),
             first_sequence=torch.zeros(num_programs, dtype=torch.int32, device=device),
             share=torch.zeros(1, dtype=torch.int32, device=device),
-            partial_out=torch.empty(num_slots, num_heads, head_dim, dtype=torch.float32, device=device),
-            partial_lse=torch.empty(num_slots, num_heads, dtype=torch.float32, device=device),
+            partial_total=torch.empty(num_slots, num_heads, head_dim, dtype=torch.float32, device=device),
+            partial_highest=torch.empty(num_slots, num_heads, dtype=torch.float32, device=device),
+            partial_weight=torch.empty(num_slots, num_heads, dtype=torch.float32, device=device),
         )
 
 
 def plan_decode(context_lens: Tensor, workspace: DecodeWorkspace) -> None:
     """Puts into the workspace who works on what, for contexts [S] int32. One launch, of one program."""
     num_sequences = context_lens.shape[0]
+    assert num_sequences <= workspace.max_num_sequences, f"{num_sequences} sequences, {workspace.max_num_sequences} fit"
     config = workspace.config
     _plan[(1,)](
         context_lens, workspace.tile_starts, workspace.first_sequence, workspace.share,
