@@ -1,4 +1,4 @@
-"""What the compilers make of the attention kernels: nothing spilled, the right units used, as many resident as planned."""
+"""What the compilers make of the attention kernels: nothing spilled, the right units, as many resident as planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paged caches for tests of attention, poisoned wherever no token is, and attention in float64 to hold results against."""
+"""Paged caches for tests of attention, poisoned where no token is, and attention in float64 to hold results against."""
 
 from __future__ import annotations
 
