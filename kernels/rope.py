@@ -4,6 +4,9 @@
     positions [T] int64          cos_sin [max_positions, D] fp32: D / 2 cosines, then D / 2 sines
 
 Dimension i turns with i + D / 2, in fp32, rounded once. Heads are padded to a power of two and masked.
+
+`qk_norm`, this and the KV write pass over the same rows of q and k; in one kernel they would be read once. They are
+apart until a measurement says what that would bring.
 """
 
 from __future__ import annotations

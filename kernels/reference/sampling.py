@@ -1,4 +1,4 @@
-"""The next token, greedy or drawn, in plain torch (numbers as in `kernels.integer_sampling`).
+"""The next token, greedy or drawn, in plain torch (numbers as in `kernels.sampling.numbers`).
 
 A NaN counts as the least likely logit there is. Top-k keeps what is at least as likely as the k-th in order; top-p, of
 those, what is at least as likely as the one that completes the share: equals of the last one kept are kept too.
@@ -9,7 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .. import integer_sampling as numbers
+from ..sampling import numbers
+
+FIRST_SORTED = 1024
+"""So many of a row are sorted at first; all only where these do not tell what is kept."""
 
 _U64 = 1 << 64
 _POWERS = (numbers.POWER_5, numbers.POWER_4, numbers.POWER_3, numbers.POWER_2, numbers.POWER_1, numbers.POWER_0)
@@ -38,20 +41,35 @@ def sample(
 def kept_weights(logits: Tensor, temperatures: Tensor, top_ks: Tensor, top_ps: Tensor) -> Tensor:
     """Each token's weight [S, vocab] int64; 0 for what top-k and top-p leave out. Temperatures are positive."""
     values = _comparable(logits).float()
-    ordered = values.sort(dim=-1, descending=True).values
-    vocab = values.shape[-1]
-    last = torch.where((top_ks > 0) & (top_ks < vocab), top_ks, vocab).long().unsqueeze(-1) - 1
+    weights = token_weights(values, values.amax(dim=-1), temperatures)
+    floor, known = _floor(values, weights, temperatures, top_ks, top_ps, min(FIRST_SORTED, values.shape[-1]))
+    if not bool(known.all()):
+        floor, _ = _floor(values, weights, temperatures, top_ks, top_ps, values.shape[-1])
+    return weights.masked_fill_(values < floor.unsqueeze(-1), 0)
+
+
+def _floor(
+    values: Tensor, weights: Tensor, temperatures: Tensor, top_ks: Tensor, top_ps: Tensor, num_sorted: int
+) -> tuple[Tensor, Tensor]:
+    """The smallest logit [S] that is kept, as the likeliest `num_sorted` tell; and whether they suffice to know it."""
+    ordered = values.topk(num_sorted, dim=-1).values
+    everything = num_sorted == values.shape[-1]
+    has_k = (top_ks > 0) & (top_ks < values.shape[-1])
+    last = torch.where(has_k, top_ks, num_sorted).clamp_(max=num_sorted).long().unsqueeze(-1) - 1
     top_k_floor = ordered.gather(-1, last)
-    mass = token_weights(ordered, temperatures).masked_fill_(ordered < top_k_floor, 0).cumsum_(-1)
-    needed = _share(mass[:, -1], top_ps)
-    enough = torch.searchsorted(mass, needed.unsqueeze(-1))
-    floor = ordered.gather(-1, enough)
-    return token_weights(values, temperatures).masked_fill_(values < floor, 0)
+    mass = token_weights(ordered, ordered[:, 0], temperatures).masked_fill_(ordered < top_k_floor, 0).cumsum_(-1)
+    needed = _share(torch.where(has_k, mass[:, -1], weights.sum(dim=-1)), top_ps)
+    enough = torch.searchsorted(mass, needed.unsqueeze(-1)).clamp_(max=num_sorted - 1)
+    floor = ordered.gather(-1, enough).squeeze(-1)
+    uncut = ~has_k & (top_ps >= 1.0)
+    # Equals of the k-th may stand beyond what is sorted, unless its last is smaller.
+    known = (ordered[:, -1] < top_k_floor.squeeze(-1)) | ~has_k
+    return floor.masked_fill(uncut, float("-inf")), uncut | (known & (mass[:, -1] >= needed)) | everything
 
 
-def token_weights(values: Tensor, temperatures: Tensor) -> Tensor:
-    """The weights [S, vocab] int64 of fp32 logits, before anything is left out."""
-    largest = values.amax(dim=-1, keepdim=True)
+def token_weights(values: Tensor, largest: Tensor, temperatures: Tensor) -> Tensor:
+    """The weights [S, n] int64 of fp32 logits [S, n], before anything is left out; `largest` [S] is the row's."""
+    largest = largest.unsqueeze(-1)
     slope = (torch.full_like(temperatures, numbers.LOG2_E) / temperatures).unsqueeze(-1)
     exponent = torch.where(values == largest, 0.0, (values - largest) * slope).clamp_(min=numbers.LOWEST_EXPONENT)
     fixed = exponent.mul_(1 << numbers.FRACTION_BITS).long()

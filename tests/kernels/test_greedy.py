@@ -7,8 +7,8 @@ from types import ModuleType
 import pytest
 import torch
 
-from llmsim.kernels import greedy
 from llmsim.kernels.reference import sampling as reference
+from llmsim.kernels.sampling import greedy
 from llmsim.tests.support.kernel_checks import DEVICE, DTYPES, TOKEN_COUNTS, normal
 
 BACKENDS = pytest.mark.parametrize("module", [greedy, reference], ids=["triton", "torch"])

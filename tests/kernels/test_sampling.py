@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from llmsim.kernels import sampling
 from llmsim.kernels.reference import sampling as reference
-from llmsim.tests.support.kernel_checks import DEVICE, DTYPES, normal
+from llmsim.kernels.sampling import draw, greedy
+from llmsim.kernels.sampling.candidates import candidates_of
+from llmsim.tests.support.kernel_checks import DEVICE, DTYPES, INTERPRETED, normal
 
-BACKENDS = pytest.mark.parametrize("module", [sampling, reference], ids=["triton", "torch"])
+BACKENDS = pytest.mark.parametrize("module", [draw, reference], ids=["triton", "torch"])
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,52 @@ def sample(module: ModuleType, logits: Tensor, what: Asked) -> Tensor:
 def test_both_backends_draw_the_same_tokens(dtype: torch.dtype) -> None:
     for rows, vocab in [(0, 50), (1, 1), (3, 2), (16, 100), (6, 8193), (2, 20_001)]:
         logits, what = normal(rows, vocab, dtype=dtype, seed=vocab, scale=3.0), mixed(rows, seed=vocab)
-        assert torch.equal(sample(sampling, logits, what), sample(reference, logits, what))
+        assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
 
 
 def test_a_vocabulary_of_128k_is_drawn_from() -> None:
     logits, what = normal(1, 128_256, dtype=torch.bfloat16, scale=3.0), asked(1, top_k=50, top_p=0.9)
-    assert torch.equal(sample(sampling, logits, what), sample(reference, logits, what))
+    assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_rows_too_flat_for_candidates_are_searched_whole(dtype: torch.dtype) -> None:
+    logits = normal(3, 9000, dtype=dtype, scale=0.04)
+    what = Asked(
+        torch.full((3,), 0.7, device=DEVICE),
+        torch.tensor([0, 6000, 5000], device=DEVICE, dtype=torch.int32),
+        torch.tensor([0.5, 0.3, 1.0], device=DEVICE),
+        *astuple(asked(3))[3:],
+    )
+    found = candidates_of(logits, greedy.chunk_maxima(logits)[0], *astuple(what)[:3]).found
+    assert found.max() < 4500  # so that half of all weight, and 5,000 tokens, are not among them
+    assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="a compiled kernel calls what it was compiled with")
+def test_rows_as_models_give_them_are_decided_among_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: object) -> None:
+        raise AssertionError("the whole row is searched")
+
+    monkeypatch.setattr(draw, "drawn_from_whole_row", refused)
+    logits = normal(4, 9000, dtype=torch.float32, scale=3.0)
+    top_ks = torch.tensor([50, 0, 20, 0], dtype=torch.int32)
+    what = Asked(torch.full((4,), 0.7), top_ks, torch.tensor([1.0, 0.9, 0.8, 0.5]), *astuple(asked(4))[3:])
+    assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_candidates_are_the_likeliest_tokens_in_the_order_of_the_vocabulary(dtype: torch.dtype) -> None:
+    logits, what = normal(2, 10_000, dtype=dtype, scale=3.0), asked(2, top_k=5)
+    candidates = candidates_of(logits, greedy.chunk_maxima(logits)[0], *astuple(what)[:3])
+    for row in range(2):
+        count = int(candidates.found[row])
+        tokens = candidates.tokens[row, :count].long()
+        assert 3000 < count <= 4096
+        assert bool((tokens.diff() > 0).all())
+        assert torch.equal(logits[row, tokens].float(), candidates.logits[row, :count])
+        others = torch.ones(10_000, dtype=torch.bool, device=DEVICE).index_fill_(0, tokens, False)
+        assert candidates.logits[row, :count].min() > logits[row, others].max()
 
 
 @BACKENDS
@@ -91,10 +132,10 @@ def test_what_leaves_one_token_is_greedy(module: ModuleType) -> None:
 @BACKENDS
 def test_equals_of_the_last_one_kept_are_kept_too(module: ModuleType) -> None:
     row = torch.tensor([1.0, 3.0, 2.0, 2.0, -1.0, 2.0, 0.0], device=DEVICE)
-    logits = row.expand(20, -1)
-    assert set(sample(module, logits, asked(20, top_k=2)).tolist()) == {1, 2, 3, 5}
-    # e^3 / sum is 0.43 and with one of the three 0.59: a share of 0.5 needs one of them, and takes all.
-    assert set(sample(module, logits, asked(20, top_p=0.5)).tolist()) == {1, 2, 3, 5}
+    logits = row.expand(14, -1)
+    assert set(sample(module, logits, asked(14, 10.0, top_k=2)).tolist()) == {1, 2, 3, 5}
+    # At a temperature of 10 the first has 0.17 and with one of its seconds 0.32: a share of 0.25 needs one, takes all.
+    assert set(sample(module, logits, asked(14, 10.0, top_p=0.25)).tolist()) == {1, 2, 3, 5}
 
 
 @BACKENDS

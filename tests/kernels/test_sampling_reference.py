@@ -8,12 +8,13 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
+from llmsim.kernels.reference import sampling as reference
 from llmsim.kernels.reference.sampling import dice, draw, kept_weights, sample, token_weights
 from llmsim.tests.support.kernel_checks import normal
 
 
 def plainly_kept(logits: list[float], temperature: float, top_k: int, top_p: float) -> set[int]:
-    """By sorting and adding up in float64, token by token."""
+    """By sorting and adding up in float64; what is 2^40 times less likely than the likeliest has no weight."""
     order = sorted(range(len(logits)), key=lambda token: -logits[token])
     if top_k:
         order = [token for token in order if logits[token] >= logits[order[min(top_k, len(order)) - 1]]]
@@ -24,15 +25,19 @@ def plainly_kept(logits: list[float], temperature: float, top_k: int, top_p: flo
         if passed >= top_p * total:
             last = token
             break
-    return {token for token in order if logits[token] >= logits[last]}
+    return {token for token, odd in zip(order, odds, strict=True) if logits[token] >= logits[last] and odd > 2.0**-40}
 
 
-def test_what_is_kept_is_what_sorting_and_adding_up_keeps() -> None:
+@pytest.mark.parametrize("first_sorted", [3, 20, 1024])
+def test_what_is_kept_is_what_sorting_and_adding_up_keeps(monkeypatch: pytest.MonkeyPatch, first_sorted: int) -> None:
+    monkeypatch.setattr(reference, "FIRST_SORTED", first_sorted)
     generator = torch.Generator().manual_seed(11)
     for case in range(60):
-        logits = normal(1, 50, dtype=torch.bfloat16 if case % 2 else torch.float32, seed=case, scale=2.0)
+        logits = normal(1, 50, dtype=torch.bfloat16 if case % 2 else torch.float32, seed=case, scale=2.0).cpu()
+        if case % 3 == 0:
+            logits = logits.round()
         temperature, top_p = (torch.rand(2, generator=generator) * 0.98 + 0.01).tolist()
-        top_k = case % 7 * 3
+        top_k, top_p = case % 7 * 3, 1.0 if case % 5 == 0 else top_p
         weights = kept_weights(
             logits, torch.tensor([temperature]), torch.tensor([top_k], dtype=torch.int32), torch.tensor([top_p])
         )
@@ -43,7 +48,7 @@ def test_what_is_kept_is_what_sorting_and_adding_up_keeps() -> None:
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5])
 def test_weights_are_the_exponentials_of_fp32_logits(temperature: float) -> None:
     logits = torch.linspace(-30, 4, 20_001).unsqueeze(0)
-    weights = token_weights(logits, torch.tensor([temperature]))[0].double()
+    weights = token_weights(logits, logits.amax(-1), torch.tensor([temperature]))[0].double()
     exact = ((logits[0].double() - 4.0) / temperature).exp() * 2.0**40
     likely = exact > 2.0**24
     assert ((weights / exact)[likely] - 1).abs().max() < 4e-6
@@ -53,7 +58,7 @@ def test_weights_are_the_exponentials_of_fp32_logits(temperature: float) -> None
 
 def test_tokens_are_drawn_as_often_as_they_are_likely() -> None:
     draws, vocab = 40_000, 24
-    logits = normal(1, vocab, dtype=torch.float32, seed=5).expand(draws, -1)
+    logits = normal(1, vocab, dtype=torch.float32, seed=5).cpu().expand(draws, -1)
     ones, none = torch.ones(draws), torch.zeros(draws, dtype=torch.int32)
     for seeds, positions in (
         (torch.zeros(draws, dtype=torch.int64), torch.arange(draws)),

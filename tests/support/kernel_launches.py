@@ -8,7 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from llmsim.kernels import activation, greedy, kv_write, norm, rope, sampling
+from llmsim.kernels import activation, kv_write, norm, rope
+from llmsim.kernels.sampling import draw, greedy
 
 TOKENS, HEADS, KV_HEADS, HEAD_DIM = 32, 32, 8, 128
 HIDDEN, INTERMEDIATE, VOCAB = 4096, 14336, 128256
@@ -70,10 +71,15 @@ def likeliest() -> None:
     greedy.greedy(bf16(TOKENS, VOCAB))
 
 
-def sampled() -> None:
+def sampled(dtype: torch.dtype = torch.bfloat16, vocab: int = VOCAB) -> None:
     """Of Llama's vocabulary."""
     rows = integers()
-    sampling.sample(bf16(TOKENS, VOCAB), rows.float(), rows.int(), rows.float(), rows, rows)
+    draw.sample(bf16(TOKENS, vocab).to(dtype), rows.float(), rows.int(), rows.float(), rows, rows)
+
+
+def sampled_wide() -> None:
+    """Of Gemma's vocabulary, in fp32."""
+    sampled(torch.float32, 262_144)
 
 
 LAUNCHES = {
@@ -85,4 +91,5 @@ LAUNCHES = {
     "silu_mul": silu_mul,
     "greedy": likeliest,
     "sample": sampled,
+    "sample of 256k fp32": sampled_wide,
 }

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-LARGEST_CHUNK = 8192
+LARGEST_CHUNK = 4096
 
 
 @triton.jit
