@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from llmsim.kernels.attention import reference
-from llmsim.kernels.attention.decode import decode_attention, planned_decode_attention
-from llmsim.kernels.attention.decode_plan import DecodeWorkspace, plan_decode
+from llmsim.kernels.attention.decode import decode_attention
+from llmsim.kernels.attention.decode_plan import DecodeWorkspace
 from llmsim.kernels.attention.tuning import DecodeConfig
-from llmsim.tests.support.kernel_checks import DEVICE, DTYPES, INTERPRETED, distance, fused_heads
+from llmsim.tests.support.kernel_checks import DEVICE, DTYPES, distance, fused_heads
 from llmsim.tests.support.paged_attention import PagedSequences, assert_as_exact, exact_decode, paged_sequences
 
 SCALE = 0.125
@@ -84,16 +84,6 @@ def test_a_workspace_remembers_nothing_of_the_step_before() -> None:
     assert distance(again, exact_decode(q[:2], short, SCALE)) <= 1e-6
 
 
-def test_one_plan_serves_all_layers() -> None:
-    layers = [paged_sequences([40, 7], 2, 64, 16, torch.float32, seed=100 * layer) for layer in range(2)]
-    _, q, _, _ = fused_heads(2, 4, 2, 64, torch.float32)
-    workspace = workspace_for(q, 2, 16, 3)
-    plan_decode(layers[0].context_lens, workspace)
-    for layer in layers:
-        result = planned_decode_attention(*arguments(q, layer), SCALE, workspace)
-        assert distance(result, exact_decode(q, layer, SCALE)) <= 1e-6
-
-
 def test_what_the_table_chooses_decodes() -> None:
     sequences = paged_sequences([100, 0, 65], 1, 128, 32, torch.bfloat16)
     _, q, _, _ = fused_heads(3, 4, 1, 128, torch.bfloat16)
@@ -117,22 +107,16 @@ def test_a_batch_larger_than_the_workspace_is_refused() -> None:
         decode_attention(*arguments(q, sequences), SCALE, workspace_for(q[:1], 1, 16, 2))
 
 
-def test_the_plan_gives_every_tile_to_one_program() -> None:
-    dice = random.Random(0)
-    for _ in range(30 if INTERPRETED else 300):
-        lengths = [dice.choice([0, 1, 16, 17, dice.randrange(300)]) for _ in range(dice.randrange(1, 40))]
-        least = dice.randrange(1, 4)
-        q = torch.empty(len(lengths), 1, 64, device=DEVICE)
-        workspace = workspace_for(q, 1, 16, dice.randrange(1, 20), least)
-        plan_decode(torch.tensor(lengths, dtype=torch.int32, device=DEVICE), workspace)
-        owners = [s for s, length in enumerate(lengths) for _ in range(-(-length // 16))]
-        share = max(least, -(-len(owners) // workspace.num_programs))
-        starts = [owners.index(s) if s in owners else None for s in range(len(lengths))]
-        assert workspace.share.item() == share
-        assert workspace.tile_starts[len(lengths)] == len(owners)
-        assert all(start is None or start == workspace.tile_starts[s] for s, start in enumerate(starts))
-        first = owners[::share]
-        assert workspace.first_sequence[: len(first)].tolist() == first
+@pytest.mark.parametrize("least_share", [1, 3])
+def test_tiles_are_shared_out_evenly_but_for_a_least_share(least_share: int) -> None:
+    lengths = [0, 33, 0, 1, 64, 0]
+    sequences = paged_sequences(lengths, 1, 64, 16, torch.float32)
+    _, q, _, _ = fused_heads(len(lengths), 2, 1, 64, torch.float32)
+    workspace = workspace_for(q, 1, 16, 5, least_share)
+    result = decode_attention(*arguments(q, sequences), SCALE, workspace)
+    assert workspace.share.item() == max(least_share, -(-8 // workspace.num_programs))
+    assert workspace.tile_starts[: len(lengths) + 1].tolist() == [0, 0, 3, 3, 4, 8, 8]
+    assert distance(result, exact_decode(q, sequences, SCALE)) <= 1e-6
 
 
 @pytest.mark.slow
