@@ -82,7 +82,8 @@ def run(
         print_json(summary)
     if summary.get("interrupted"):
         counts = summary["num_requests"]
-        raise RunInterrupted(f"interrupted; {counts['unfinished']:,} of {sum(counts.values()):,} requests unfinished")
+        left, come = counts["unfinished"], sum(counts.values())
+        raise RunInterrupted(f"interrupted; {left:,} of the {come:,} requests that had come are unfinished")
 
 
 def _replicate(

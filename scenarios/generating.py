@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from ..real_engine.wall_clock import WallClock
 from .errors import ScenarioError
 from .loading import scenario_from
 from .real_options import RealOptions
-from .real_setup import RealSetup, real_engine_asked, real_setup
+from .real_setup import RealSetup, freed, real_engine_asked, real_setup
 from .schema import Scenario
 from .stopping import stopped_by_signals
 from .unrecorded import Unrecorded
@@ -163,8 +162,8 @@ def generate(
             stop_tokens=config.eos_token_ids,
         )
     generation = Generation(answers, on_text, on_end, frozenset(config.eos_token_ids))
-    with closing(built.executor):
-        executor = Sampled(built.executor, lambda request: _params(asked.sampling, int(request.id)))
+    executor = Sampled(built.executor, lambda request: _params(asked.sampling, int(request.id)))
+    with freed(executor):
         interrupted = _driven(setup, executor, generation)
     return Generated(answers, setup.device.name, built.kernels, setup.device.dtype, interrupted)
 

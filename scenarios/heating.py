@@ -22,7 +22,8 @@ class _Few:
         """All at once."""
         for index, (prompt, output) in enumerate(LENGTHS):
             content = FIRST_CONTENT - 2 * index
-            request = Request(f"heating-{index}", 0, Prompt([(content, 0, prompt)]), output, content - 1)
+            spans = Prompt([(content, 0, prompt)])
+            request = Request(f"heating-{index}", 0, spans, output, content - 1, predicted_tokens=output)
             yield Arrival(0, request, Output(output))
 
     def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:

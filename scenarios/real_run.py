@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ from .errors import ScenarioError
 from .heating import heat_up
 from .policy_watch import Watchdog
 from .real_options import Clock
-from .real_setup import RealSetup, real_engine_asked
+from .real_setup import RealSetup, freed, real_engine_asked
 from .recording import open_journal, recording
 from .results import ResultFolder
 from .run import facts
@@ -60,7 +59,7 @@ def run_for_real(
     workload = build_workload(assembly.scenario, warn)
     estimator = _estimator(assembly, warn)
     built = _built(setup, warn)
-    with closing(built.executor), result as folder:
+    with freed(built.executor), result as folder:
         recorder = Recorder(folder.path)
         log = open_journal(folder.path, assembly) if journal else None
         interrupted = serve(setup, built.executor, workload, recorder, log, estimator, on_progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..policies.core import specs
 from ..policies.core.model_spec import ModelSpec
 from ..policies.core.specs import GIB
+from ..real_engine.contract import Executor
 from .assembly import Assembly, assemble
 from .device import Device, RealDtype
 from .errors import ScenarioError
@@ -62,6 +63,18 @@ def real_engine_asked(scenario: Scenario | None = None) -> Iterator[None]:
         raise ScenarioError(None, "--kernels", str(error)) from None
     except ModelError as error:
         raise ScenarioError(scenario.source if scenario else None, "model", str(error)) from None
+
+
+@contextmanager
+def freed(executor: Executor) -> Iterator[None]:
+    """The device's memory is freed at the end. What broke the device before is what is told."""
+    try:
+        yield
+    except BaseException:
+        with suppress(RuntimeError):  # a device that is broken cannot be waited for
+            executor.close()
+        raise
+    executor.close()
 
 
 def _missing(error: ImportError) -> ScenarioError:

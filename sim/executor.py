@@ -54,7 +54,10 @@ class SimExecutor:
         if plan.swaps:
             assert self._host_link is not None, "KV is swapped without a link to the host"
             cost = cost._replace(device_ns=cost.device_ns + self._host_link.copy_ns(plan.num_blocks_copied))
-        return StepResult(cost.device_ns, self._stops.stopped(plan)), cost
+        result = StepResult(cost.device_ns)
+        if self._stops.lengths and not is_empty:
+            result.stopped = self._stops.stopped(plan)
+        return result, cost
 
     def costs_of_decodes(self, num_decodes: int, context_tokens: int, max_context: int) -> CostStream:
         """Predict step after step of nothing but these decodes, whose contexts grow by one each step.

@@ -18,6 +18,7 @@ from llmsim.tests.test_interrupt import signals_as_in_a_terminal
 
 pytest.importorskip("torch")
 Capture = pytest.CaptureFixture[str]
+UNPINNED = ("--set", "engine.num_gpu_blocks_override=null")
 ON_CPU = ("--engine", "real", "--device", "cpu")
 
 
@@ -45,6 +46,7 @@ def refused(capsys: Capture, folder: Path, *arguments: object) -> str:
         ([*ON_CPU, "--kernels", "triton"], "error: --kernels: backend triton: the device"),
         ([*ON_CPU, "--replications", "2"], "--replications: goes with the simulator"),
         ([*ON_CPU, "--model-path", "nowhere"], "--model-path: nowhere holds no config.json"),
+        ([*ON_CPU, "--device-memory", "1e6", *UNPINNED], "GiB free, weights and KV take "),
         ([*ON_CPU, "--set", "hardware.tensor_parallel=2"], "hardware.tensor_parallel: 2: the real engine does not"),
         ([*ON_CPU, "--set", "engine.quantization=fp8"], "engine.quantization: 'fp8': the real engine does not"),
         ([*ON_CPU, "--set", "engine.kv_cache_dtype=fp8"], "engine.kv_cache_dtype: 'fp8': the real engine does not"),

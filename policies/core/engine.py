@@ -181,7 +181,8 @@ class EngineCore:
         if plan.batch_number is not None:
             for sequence in self.batch.ending():
                 self.running_list.leave_batch(sequence)
-        self.running_list.note_left(plan)
+        if self.running_list.left:
+            plan.left, self.running_list.left = self.running_list.left, []
         if cache.evictions:
             plan.evictions, cache.evictions = cache.evictions, []
         if cache.grants is not None:

@@ -25,7 +25,8 @@ class RunningList:
         self._in_flight = in_flight
         self._num_admissions = 0
         self._front = 0
-        self._left: list[Sequence] = []
+        self.left: list[Sequence] = []
+        """Who has left the decode batch since the latest plan."""
 
     def put_in(self, sequence: Sequence) -> None:
         """Append a sequence."""
@@ -69,18 +70,13 @@ class RunningList:
         """Take a member out of the decode batch; its tokens in flight are delivered to it alone."""
         pending = self._batch.leave(sequence)
         self.loose[sequence.admission] = sequence
-        self._left.append(sequence)
+        self.left.append(sequence)
         for plan in reversed(self._in_flight):
             if not pending:
                 break
             if plan.batch_number is not None:
                 plan.detached = [*plan.detached, sequence]
                 pending -= 1
-
-    def note_left(self, plan: StepPlan) -> None:
-        """Tell in a plan who has left the decode batch since the plan before."""
-        if self._left:
-            plan.left, self._left = self._left, []
 
     def check_integrity(self) -> None:
         """Assert that each member stands in one place, under its number."""

@@ -96,14 +96,14 @@ def test_rows_too_flat_for_candidates_are_searched_whole() -> None:
 
 
 @replaceable
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_a_search_of_the_whole_row_finds_what_candidates_tell(
     monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype
 ) -> None:
     monkeypatch.setattr(draw, "_drawn_from_candidates", lambda *arguments: -1)
-    for scale in (0.2, 3.0):  # nearly equal weights: one kept too many would move all places
-        logits, what = normal(8, 60, dtype=dtype, scale=scale), mixed(8, seed=2)
-        what = Asked(what.temperatures + 0.5, *astuple(what)[1:])
+    # Of nearly equal weights: one kept too many would move all places.
+    for what in (asked(6, 1.5, top_k=7), asked(3, 1.5, top_p=0.4), asked(3, 1.0, top_k=20, top_p=0.7)):
+        logits = normal(len(what.seeds), 60, dtype=dtype, scale=0.2)
         assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
 
 
