@@ -7,16 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from llmsim.real_engine.profiler import grids, peaks, visit
 from llmsim.tests.support.command_line import llmsim
-from llmsim.tests.support.profiling import FEW, small_model
+from llmsim.tests.support.profiling import be_quick, small_model
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(grids.GRIDS, "small", FEW)
-    monkeypatch.setattr(peaks, "BUDGET_S", 0.002)
-    monkeypatch.setattr(visit, "MOST_REPEATS", 3)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_quick(monkeypatch)
 
 
 def test_a_profile_says_what_it_measured_and_what_comes_next(

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from llmsim.real_engine.profiler import grids, peaks, visit
 from llmsim.real_engine.profiler.grids import Grid
 from llmsim.scenarios.studies.profile_device import ProfileStudy
 from llmsim.scenarios.studies.profile_setup import Wishes
@@ -52,6 +55,15 @@ CONFIG: dict[str, Any] = {
     "vocab_size": 128,
     "max_position_embeddings": 512,
 }
+
+
+def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `small` be the grid of few steps, each repeated little, and peaks be measured in no time."""
+    monkeypatch.setitem(grids.GRIDS, "small", FEW)
+    monkeypatch.setattr(visit, "MOST_REPEATS", 3)
+    monkeypatch.setattr(peaks, "BUDGET_S", 0.002)
+    monkeypatch.setattr(peaks, "COPY_BYTES", (1 << 16, 1 << 20))
+    monkeypatch.setattr(peaks, "LARGE_BYTES", 1 << 20)
 
 
 def small_model(folder: Path) -> Path:

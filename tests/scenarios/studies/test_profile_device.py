@@ -14,7 +14,7 @@ from llmsim.calibrate.fit import checked, fit
 from llmsim.calibrate.whole_steps import read_steps
 from llmsim.calibrate.writing import write_profile
 from llmsim.policies.core.estimator import StepShape
-from llmsim.real_engine.profiler import grids, peaks, session, visit
+from llmsim.real_engine.profiler import grids, session
 from llmsim.real_engine.profiler.bench import StepBench
 from llmsim.real_engine.profiler.steps import TimedStep
 from llmsim.scenarios.assembly import assemble
@@ -25,7 +25,7 @@ from llmsim.scenarios.studies import profile_device
 from llmsim.scenarios.studies.interrupted import StudyInterrupted
 from llmsim.scenarios.studies.profile_device import SHORT_VISITS
 from llmsim.sim.cost_model.profile import read_table
-from llmsim.tests.support.profiling import FEW, GRID, small_model, study_in
+from llmsim.tests.support.profiling import GRID, be_quick, small_model, study_in
 from llmsim.tests.support.scenario_files import write_scenario
 
 SCENARIO = """
@@ -38,12 +38,8 @@ workload: {type: independent, rate: 100, requests: 6, prompt_tokens: 40, output_
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(grids.GRIDS, "small", FEW)
-    monkeypatch.setattr(peaks, "BUDGET_S", 0.002)
-    monkeypatch.setattr(peaks, "COPY_BYTES", (1 << 16, 1 << 20))
-    monkeypatch.setattr(peaks, "LARGE_BYTES", 1 << 20)
-    monkeypatch.setattr(visit, "MOST_REPEATS", 3)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_quick(monkeypatch)
 
 
 def nothing() -> None:
