@@ -25,7 +25,7 @@ class Grid:
     tokens: tuple[int, ...]
     """Of chunks without cached tokens, whose linear layers are of interest."""
     rows: tuple[int, ...]
-    """Of further decode batches, whose linear layers and lm_head are: sizes between, where tiles and threads change."""
+    """Of further decode batches, whose linear layers and lm_head are: sizes between, with a few contexts only."""
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
     most_context: int
@@ -80,8 +80,6 @@ FULL = Grid(
     host_batches=(1, 4, 16, 64, 128, 256),
 )
 
-ROWS_CONTEXT = 64
-"""Where attention is not what is looked for."""
 
 GRIDS: dict[GridName, Grid] = {"small": SMALL, "full": FULL}
 
@@ -96,13 +94,16 @@ def steps_of(grid: Grid, max_context: int, seed: int) -> list[TimedStep]:
 
 def _by_tokens(grid: Grid) -> Iterator[TimedStep]:
     yield from (TimedStep(chunks=((tokens, 0),)) for tokens in grid.tokens)
-    yield from (TimedStep((ROWS_CONTEXT,) * rows) for rows in grid.rows)
 
 
 def _decodes(grid: Grid) -> Iterator[TimedStep]:
     for batch, context in product(grid.batches, grid.contexts):
         if batch * context <= grid.most_context:
             yield TimedStep((context,) * batch)
+    for rows in grid.rows:
+        reached = [context for context in grid.contexts if rows * context <= grid.most_context]
+        for context in dict.fromkeys((reached[0], reached[len(reached) // 2], reached[-1])):
+            yield TimedStep((context,) * rows)
 
 
 def _chunks(grid: Grid) -> Iterator[TimedStep]:

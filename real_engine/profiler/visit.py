@@ -22,8 +22,8 @@ class Visit(NamedTuple):
     """What one visit measured, in microseconds."""
 
     step: TimedStep
-    kernels: dict[str, list[float]]
-    """Each launch of each kernel; empty of whole steps."""
+    kernels: dict[str, list[list[float]]]
+    """Of each kernel a list for each run: its launches, in order; empty of whole steps."""
     whole: list[float]
     """The step; empty where kernels were timed."""
     failure: str | None = None
@@ -58,10 +58,10 @@ def _kernels(bench: StepBench, step: TimedStep, budget_s: float, is_first: bool)
     runs: list[tuple[float, dict[str, list[float]]]] = []
     while not _is_enough([whole for whole, _ in runs], deadline):
         runs.append(bench.watched_us())
-    kernels: dict[str, list[float]] = {}
+    kernels: dict[str, list[list[float]]] = {}
     for _, found in runs:
         for name, times in found.items():
-            kernels.setdefault(name, []).extend(times)
+            kernels.setdefault(name, []).append(times)
     return Visit(step, kernels, [])
 
 

@@ -22,7 +22,8 @@ class TimedShape(NamedTuple):
 
     name: str
     shape: StepShape
-    kernels: Mapping[str, Sequence[float]]
+    kernels: Mapping[str, Sequence[Sequence[float]]]
+    """Of each run, the launches in order."""
     whole: Sequence[float]
 
 
@@ -41,16 +42,27 @@ def summed(times: Sequence[float]) -> Summed:
     return Summed(round(float(middle), 3), len(times), round(float(high - low), 3))
 
 
+def of_launches(runs: Sequence[Sequence[float]]) -> Summed:
+    """A launch's time: the median of the same launch in all runs, and of these the mean over the launches of a step.
+
+    Launches of one kernel in one step may differ for good (a norm after attention, one after the MLP: other things are
+    in the caches), so that a median over all would be one of them.
+    """
+    table = np.array(runs)
+    of_runs = summed(table.mean(axis=1).tolist())
+    return of_runs._replace(time_us=round(float(np.median(table, axis=0).mean()), 3))
+
+
 def timings_of(visits: Iterable[TimedShape]) -> list[Timing]:
-    """Rows of a table, from all visits to all steps: a kernel's launches of one shape are one row."""
-    times: dict[tuple[str, Shape], list[float]] = {}
+    """Rows of a table, from all visits to all steps: a kernel's launches at one shape are one row."""
+    times: dict[tuple[str, Shape], list[Sequence[float]]] = {}
     for visit in visits:
-        for kernel, launches in visit.kernels.items():
+        for kernel, runs in visit.kernels.items():
             if (row := _row(kernel, visit)) is not None:
-                times.setdefault(row, []).extend(launches)
+                times.setdefault(row, []).extend(runs)
     return [
         Timing(kernel, shape, found.time_us, f"{kernel} at {shape}", found.repeats, found.spread_us)
-        for (kernel, shape), found in ((key, summed(samples)) for key, samples in sorted(times.items()))
+        for (kernel, shape), found in ((key, of_launches(runs)) for key, runs in sorted(times.items()))
     ]
 
 
@@ -67,17 +79,17 @@ def steps_of(visits: Iterable[TimedShape], num_layers: int) -> list[WholeStep]:
 
 def attention_launches(visits: Iterable[TimedShape]) -> AttentionLaunches:
     """Decodes and chunks are launched apart; what further chunks of one launch save is the median of what they did."""
-    alone: dict[tuple[int, int], list[float]] = {}
-    together: dict[tuple[tuple[int, int], ...], list[float]] = {}
+    alone: dict[tuple[int, int], list[Sequence[float]]] = {}
+    together: dict[tuple[tuple[int, int], ...], list[Sequence[float]]] = {}
     for visit in visits:
-        if launches := visit.kernels.get(EXTEND):
+        if runs := visit.kernels.get(EXTEND):
             chunks = tuple((q, kv) for q, kv in visit.shape.prefill_chunks)
             target = together.setdefault(chunks, []) if len(chunks) > 1 else alone.setdefault(chunks[0], [])
-            target.extend(launches)
-    single = {chunk: float(np.median(times)) for chunk, times in alone.items()}
+            target.extend(runs)
+    single = {chunk: of_launches(runs).time_us for chunk, runs in alone.items()}
     saved = [
-        (sum(single[chunk] for chunk in chunks) - float(np.median(times))) / (len(chunks) - 1)
-        for chunks, times in together.items()
+        (sum(single[chunk] for chunk in chunks) - of_launches(runs).time_us) / (len(chunks) - 1)
+        for chunks, runs in together.items()
         if all(chunk in single for chunk in chunks)
     ]
     least = min(single.values(), default=0.0)
@@ -98,12 +110,17 @@ def host_of(costs: Sequence[Sequence[float]]) -> Host:
 
 
 def _row(kernel: str, visit: TimedShape) -> tuple[str, Shape] | None:
-    """Kernel and shape as a table has them; None for several chunks in one launch, which no row can tell."""
+    """Kernel and shape as a table has them; None in steps of several chunks.
+
+    No row can tell these apart in a launch, and they are there for that launch alone.
+    """
     chunks, num_decodes, context, longest, num_rows, _ = visit.shape
+    if len(chunks) > 1:
+        return None
     if kernel == DECODE:
         return "attention", (0, 0, num_decodes, round(context / num_decodes), longest)
     if kernel == EXTEND:
-        return ("attention", (*chunks[0], 0, 0, 0)) if len(chunks) == 1 else None
+        return "attention", (*chunks[0], 0, 0, 0)
     if kernel in BY_ROWS:
         return kernel, (num_rows,)
     return kernel, (num_decodes + sum(q for q, _ in chunks),)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .curve_grid import Basis, CurveGrid, Floor
+from .ragged_curve import RaggedCurve
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +20,7 @@ Floats = NDArray[np.float64]
 class DecodeLine:
     """The curve of a batch size: `bends` are summed contexts; beyond the last one time grows as the floor does."""
 
-    def __init__(self, curve: CurveGrid, num_decodes: int, scale: float, floor: Floor) -> None:
+    def __init__(self, curve: CurveGrid | RaggedCurve, num_decodes: int, scale: float, floor: Floor) -> None:
         """`scale` turns the curve's times into what is asked for; `floor` takes decodes and mean context."""
         means = sorted(curve.coordinates(num_decodes))
         found = [curve.at((num_decodes, mean)) for mean in means]

@@ -23,29 +23,29 @@ CHUNK = StepShape([(8, 100)], 0, 0, 0, 1)
 
 def test_launches_of_one_shape_are_one_row_whatever_step_they_come_from() -> None:
     visits = [
-        TimedShape("a", MIXED, {"qkv": [10.0, 12.0], "lm_head": [7.0]}, []),
-        TimedShape("a", MIXED, {"qkv": [11.0]}, []),
-        TimedShape("b", StepShape([(11, 0)], 0, 0, 0, 1), {"qkv": [31.0]}, []),
+        TimedShape("a", MIXED, {"qkv": [[10.0, 20.0], [12.0, 20.0]], "lm_head": [[7.0]]}, []),
+        TimedShape("a", MIXED, {"qkv": [[11.0, 26.0]]}, []),
+        TimedShape("b", StepShape([(11, 0)], 0, 0, 0, 1), {"qkv": [[31.0, 20.0]]}, []),
     ]
     rows = {timing[:2]: timing for timing in timings_of(visits)}
     assert set(rows) == {("qkv", (11,)), ("lm_head", (4,))}
     merged = rows["qkv", (11,)]
-    assert (merged.time_us, merged.repeats, merged.spread_us) == (11.5, 4, 6.0)
+    assert (merged.time_us, merged.repeats, merged.spread_us) == (15.75, 4, 4.5)
 
 
 def test_decodes_and_a_chunk_of_one_step_are_rows_apart_and_chunks_together_none() -> None:
-    kernels = {"decode_attention": [5.0], "extend_attention": [9.0]}
+    kernels = {"decode_attention": [[5.0]], "extend_attention": [[9.0]]}
     both = {timing[:2] for timing in timings_of([TimedShape("a", MIXED, kernels, [])])}
     assert both == {("attention", (0, 0, 3, 20, 30)), ("attention", (8, 100, 0, 0, 0))}
     several = StepShape([(8, 100), (4, 0)], 0, 0, 0, 2)
-    assert timings_of([TimedShape("b", several, {"extend_attention": [9.0]}, [])]) == []
+    assert timings_of([TimedShape("b", several, {"extend_attention": [[9.0]]}, [])]) == []
 
 
 def test_what_chunks_of_one_launch_save_is_what_they_cost_alone_less_what_they_cost_together() -> None:
     shapes = {"a": [(8, 100)], "b": [(4, 0)], "c": [(8, 100), (4, 0), (4, 0)]}
     times = {"a": 30.0, "b": 20.0, "c": 50.0}
     visits = [
-        TimedShape(name, StepShape(chunks, 0, 0, 0, len(chunks)), {"extend_attention": [times[name]]}, [])
+        TimedShape(name, StepShape(chunks, 0, 0, 0, len(chunks)), {"extend_attention": [[times[name]]]}, [])
         for name, chunks in shapes.items()
     ]
     assert attention_launches(visits).shared_us == 10.0

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmsim.sim.cost_model.curve_grid import Basis
-from llmsim.sim.cost_model.separate_attention import ExtendCurve, SeparateAttention
+from llmsim.sim.cost_model.ragged_curve import RaggedCurve
+from llmsim.sim.cost_model.separate_attention import SeparateAttention
 
 QS, KVS = (2, 16, 64, 256, 1024), (0, 128, 512, 2048)
 
@@ -33,7 +34,7 @@ def attention(shared_us: float = 0.0) -> SeparateAttention:
 
 @given(q=st.integers(2, 1024), kv=st.integers(0, 2048))
 def test_between_points_the_work_of_a_chunk_is_exact(q: int, kv: int) -> None:
-    time, basis = ExtendCurve(CHUNKS, floor).at(q, kv)
+    time, basis = RaggedCurve(CHUNKS, floor, triangle=True).at((q, kv))
     assert time == pytest.approx(work_us(q, kv))
     assert basis == (Basis.MEASURED if (q, kv) in CHUNKS else Basis.INTERPOLATED)
 
@@ -41,11 +42,11 @@ def test_between_points_the_work_of_a_chunk_is_exact(q: int, kv: int) -> None:
 @given(q=st.integers(2, 1024), kv=st.integers(0, 512))
 def test_lines_without_cached_tokens_do_not_spoil_those_that_have_them(q: int, kv: int) -> None:
     points = CHUNKS | {(q, 0): work_us(q, 0) for q in (24, 96, 700)}
-    assert ExtendCurve(points, floor).at(q, kv)[0] == pytest.approx(work_us(q, kv))
+    assert RaggedCurve(points, floor, triangle=True).at((q, kv))[0] == pytest.approx(work_us(q, kv))
 
 
 def test_beyond_the_points_time_grows_as_the_floor_does() -> None:
-    time, basis = ExtendCurve(CHUNKS, floor).at(1024, 4096)
+    time, basis = RaggedCurve(CHUNKS, floor, triangle=True).at((1024, 4096))
     assert time == pytest.approx(work_us(1024, 2048) * (1024 + 4096) / (1024 + 2048))
     assert basis == Basis.EXTRAPOLATED
 
@@ -73,3 +74,11 @@ def test_a_chunk_of_one_token_is_a_decode() -> None:
 
 def test_nothing_takes_no_time() -> None:
     assert attention().of_chunks([], 0, 0) == (0.0, Basis.MEASURED)
+
+
+@given(n=st.integers(1, 64), context=st.integers(16, 1024))
+def test_decodes_lie_between_lines_that_reach_as_far(n: int, context: int) -> None:
+    points = DECODES | {(size, at): 10.0 + size + 0.001 * size * at for size, at in ((5, 64), (20, 64), (20, 512))}
+    time, _ = RaggedCurve(points, floor).at((n, context))
+    assert time == pytest.approx(10.0 + n + 0.001 * n * context)
+    assert {16, 1024} <= RaggedCurve(points, floor).coordinates(n)
