@@ -66,7 +66,7 @@ def _draw_attention(profile: Profile, decode: Axes, prefill: Axes, mixed: Axes) 
     curve = attention_of(profile.header.attention, points, floor, derived)
     for i, n in enumerate(_nearest({shape[2] for shape in points if not shape[0]}, BATCHES)):
         _draw_slice(decode, "1 decode" if n == 1 else f"{n} decodes", i, points, curve, floor, (0, 0, n), 3)
-    for i, q in enumerate(_nearest({shape[0] for shape in points if not shape[2]} - {0}, CHUNKS)):
+    for i, q in enumerate(_nearest({shape[0] for shape in points if shape[1] and not shape[2]}, CHUNKS)):
         _draw_slice(prefill, f"chunk of {q}", i, points, curve, floor, (q,), 1)
     both = {shape[:3] for shape in points if shape[0] and shape[2]}
     if both:
@@ -75,7 +75,10 @@ def _draw_attention(profile: Profile, decode: Axes, prefill: Axes, mixed: Axes) 
             _draw_slice(mixed, "1 decode" if n == 1 else f"{n} decodes", i, points, curve, floor, (q, kv, n), 3)
         _finish(mixed, f"attention of a chunk of {q} behind {kv}, with decodes", "mean context of the decodes")
     else:
-        mixed.text(0.5, 0.5, "nothing measured of\nprefill and decodes together", ha="center", va="center")
+        apart = profile.header.attention.launches == "separate"
+        says = "prefill and decodes\nare launched apart: the two add"
+        says = says if apart else "nothing measured of\nprefill and decodes together"
+        mixed.text(0.5, 0.5, says, ha="center", va="center")
         mixed.set_axis_off()
     _finish(decode, "attention of decodes", "mean context")
     _finish(prefill, "attention of prefill", "tokens cached before the chunk")

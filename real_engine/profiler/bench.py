@@ -38,7 +38,7 @@ class StepBench:
         watched = WatchedModel(model, self._marks)
         self._plain = StepRunner(model, self._kv, self._state, uploader, forces_outputs=True)
         self._watched = StepRunner(watched, self._kv, self._state, uploader, forces_outputs=True)
-        if device.type == "cuda":
+        if has_graphs(model):
             runner = self._plain
             with torch.inference_mode():
                 runner.graphs = DecodeGraphs(lambda rows, random: runner.decode(rows, is_random=random), max_rows)
@@ -107,6 +107,11 @@ class StepBench:
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) * 1e3
+
+
+def has_graphs(model: Transformer) -> bool:
+    """Whether steps of decodes run as CUDA graphs: kernels in plain torch wait for the device, which none may hold."""
+    return model.device.type == "cuda" and model.kernels.name != "torch"
 
 
 def blocks_of(step: TimedStep) -> int:

@@ -171,7 +171,7 @@ class ProfileStudy:
         sheet = sheet_of(facts, wishes.dtype == "fp32", self.points.values("peaks"))
         failed = [line["step"] for line in self.points.lines if "failure" in line]
         return ProfileHeader(
-            name=f"{shapes.name}-{wishes.device}",
+            name=f"{shapes.name}@{wishes.device}",
             gpu=sheet.name if sheet is not None else catalog_name(facts.device) or facts.device,
             data_sheet=sheet,
             device=facts.device,
