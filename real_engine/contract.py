@@ -46,7 +46,10 @@ class Executor(Protocol):
         ...
 
     def launch(self, plan: StepPlan) -> Ticket:
-        """Send a step on its way, right after it was planned and before anything else is planned. Does not wait."""
+        """Send a step on its way, right after it was planned and before anything else is planned. Does not wait.
+
+        Raises StepFailed where it cannot be sent.
+        """
         ...
 
     def close(self) -> None:

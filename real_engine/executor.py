@@ -96,7 +96,7 @@ class RealExecutor:
         self._num_random -= params.temperature > 0
 
     def launch(self, plan: StepPlan) -> StepTicket:
-        """Send a plan's step on its way. Raises ValueError for tokens that the model does not know."""
+        """Send a plan's step on its way. Raises StepFailed, and ValueError for tokens that the model does not know."""
         mirror = self._mirror
         assert not plan.num_drafts, "drafts are not verified here"
         changes = mirror.follow(plan)
@@ -105,7 +105,10 @@ class RealExecutor:
         packed = np.array(lines, np.int64).reshape(-1, 6)
         owners = self._owners(work) if self._samples else []
         is_random = self._num_random > 0
-        pending = self._stream.send(lambda: self._run(work, changes, packed, is_random))
+        try:
+            pending = self._stream.send(lambda: self._run(work, changes, packed, is_random))
+        except RuntimeError as error:  # a GPU's memory, say, runs out at the launch
+            raise StepFailed(f"step {plan.step}: {str(error).splitlines()[0]}") from error
         return StepTicket(self, work.step, pending, owners, self._calendar.stopped(plan))
 
     def _run(self, work: StepWork, changes: Changes, lines: Ints, is_random: bool) -> torch.Tensor:
