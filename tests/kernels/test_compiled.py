@@ -6,18 +6,8 @@ import pytest
 
 from llmsim.tests.support.ahead_of_time import CompiledKernel, compile_launches
 
-WIDE_LOADS = {
-    "rms_norm",
-    "add_rms_norm",
-    "qk_norm",
-    "rope",
-    "write_kv",
-    "silu_mul",
-    "greedy",
-    "sample",
-    "sample of 256k fp32",
-}
 WIDE_STORES = {"rms_norm", "add_rms_norm", "qk_norm", "rope", "write_kv", "silu_mul"}
+WIDE_LOADS = {*WIDE_STORES, "greedy", "sample"}
 SHARED_BYTES = {"sm_90": 227 * 1024, "gfx942": 64 * 1024}
 
 
