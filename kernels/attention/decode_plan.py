@@ -8,11 +8,8 @@ fixed number of programs (times KV heads) takes the same number of them, whereve
     slots        0       1     2 3 4             of partial results: program + sequence, so no two share one
 
 So all programs are resident at once and end together, for one sequence of 100k tokens as for a batch of uneven ones,
-and the grid depends on neither: it can be captured in a CUDA graph. Nothing is read on the host.
-
-    tile_starts     [S + 1] int32: of each sequence's first tile in the row; then how many tiles there are
-    first_sequence  [programs] int32: whose tile each program starts with; undefined past the last tile
-    share           [1] int32: tiles a program
+and the grid depends on neither: it can be captured in a CUDA graph. Each program finds its share from all the lengths,
+for a launch that wrote a plan would take longer than that; nothing is read on the host.
 """
 
 from __future__ import annotations
@@ -39,12 +36,15 @@ class DecodeWorkspace:
     num_programs: int
     """For each KV head."""
     tile_starts: Tensor
-    first_sequence: Tensor
+    """[S + 1] int32: each sequence's first tile in the row, then how many there are; for the joining of parts."""
     share: Tensor
-    partial_out: Tensor
-    """[slots, H, D] fp32: what a program finds of a sequence that others work on too, divided by its own sum."""
-    partial_lse: Tensor
-    """[slots, H] fp32: base 2 logarithm of that sum of exponentials."""
+    """[1] int32: tiles a program."""
+    partial_total: Tensor
+    """[slots, H, D] fp32: the weighted sum of values that a program finds of a sequence that others work on too."""
+    partial_highest: Tensor
+    """[slots, H] fp32: the highest score, unscaled, that those weights are relative to."""
+    partial_weight: Tensor
+    """[slots, H] fp32: their sum. A logarithm of it, added to the highest score, would round away digits of fp32."""
 
     @staticmethod
     def allocate(
@@ -66,41 +66,30 @@ class DecodeWorkspace:
             max_num_sequences=max_num_sequences,
             num_programs=num_programs,
             tile_starts=torch.zeros(max_num_sequences + 1, dtype=torch.int32, device=device),
-            first_sequence=torch.zeros(num_programs, dtype=torch.int32, device=device),
             share=torch.zeros(1, dtype=torch.int32, device=device),
-            partial_out=torch.empty(num_slots, num_heads, head_dim, dtype=torch.float32, device=device),
-            partial_lse=torch.empty(num_slots, num_heads, dtype=torch.float32, device=device),
+            partial_total=torch.empty(num_slots, num_heads, head_dim, dtype=torch.float32, device=device),
+            partial_highest=torch.empty(num_slots, num_heads, dtype=torch.float32, device=device),
+            partial_weight=torch.empty(num_slots, num_heads, dtype=torch.float32, device=device),
         )
 
 
-def plan_decode(context_lens: Tensor, workspace: DecodeWorkspace) -> None:
-    """Puts into the workspace who works on what, for contexts [S] int32. One launch, of one program."""
-    num_sequences = context_lens.shape[0]
-    config = workspace.config
-    _plan[(1,)](
-        context_lens, workspace.tile_starts, workspace.first_sequence, workspace.share,
-        num_sequences, workspace.num_programs,
-        TILE=config.tile, LEAST_SHARE=config.least_share, SEQUENCES=triton.next_power_of_2(num_sequences),
-        num_warps=4,
-    )  # fmt: skip
-
-
-@triton.jit(do_not_specialize=["num_sequences", "num_programs"])
-def _plan(
-    context_lens_ptr, tile_starts_ptr, first_sequence_ptr, share_ptr, num_sequences, num_programs,
+@triton.jit
+def share_of(
+    context_lens_ptr, num_sequences, program, num_programs,
     TILE: tl.constexpr, LEAST_SHARE: tl.constexpr, SEQUENCES: tl.constexpr,
 ):  # fmt: skip
+    """Tiles a program, this one's first and the end of its tiles; whose the first is, and where that sequence begins.
+
+    Last the ends of all sequences in the row [SEQUENCES], for one program to keep.
+    """
     sequence = tl.arange(0, SEQUENCES)
-    exists = sequence < num_sequences
-    tiles = tl.cdiv(tl.load(context_lens_ptr + sequence, mask=exists, other=0), TILE)
-    end = tl.cumsum(tiles, 0)
-    share = tl.maximum(tl.cdiv(tl.sum(tiles, 0), num_programs), LEAST_SHARE)
-    tl.store(share_ptr, share)
-    tl.store(tile_starts_ptr + sequence, end - tiles, mask=exists)
-    tl.store(tile_starts_ptr + sequence + 1, end, mask=sequence == num_sequences - 1)
-    # The programs whose first tile lies in the sequence; a short one may have none.
-    program = tl.cdiv(end - tiles, share)
-    until = tl.cdiv(end, share)
-    for _ in range(tl.max(until - program, 0)):
-        tl.store(first_sequence_ptr + program, sequence, mask=program < until)
-        program += 1
+    lengths = tl.load(context_lens_ptr + sequence, mask=sequence < num_sequences, other=0)
+    tiles = tl.cdiv(lengths, TILE)
+    num_tiles = tl.sum(tiles, 0)
+    ends = tl.cumsum(tiles, 0)
+    share = tl.maximum(tl.cdiv(num_tiles, num_programs), LEAST_SHARE)
+    first = program * share
+    is_before = ends <= first
+    before = tl.sum(is_before.to(tl.int32), 0)
+    begin = tl.sum(tl.where(is_before, tiles, 0), 0)
+    return share, first, tl.minimum(first + share, num_tiles), before, begin, ends

@@ -104,8 +104,8 @@ def extend_config(
         # Exact products are computed without tensor cores: more rows or fewer warps spill (compiled, D 128, sm_90).
         return ExtendConfig(rows=max(32, least), tile=32, num_warps=4 if gpu == "amd" else 8, num_stages=2)
     fits = min(128, max(least, triton.next_power_of_2(longest_rows)))
-    if fits == 128 and num_rows < 128 * num_multiprocessors(device):
-        fits = max(64, least)  # smaller tiles, so that more multiprocessors have one
+    if fits == 128 and 2 * num_rows <= 128 * num_multiprocessors(device):
+        fits = max(64, least)  # half the tile, twice as many multiprocessors at work
     return _extend_shape(gpu, head_dim, fits)
 
 
@@ -115,10 +115,8 @@ def _extend_shape(gpu: GpuClass, head_dim: int, rows: int) -> ExtendConfig:
         case "hopper":
             # 128 rows: 64 read K and V twice as often, 32 KB for 2.1 MFLOP, which L2 (5.5 TB/s) limits to 360 TFLOP/s.
             # D 128 has 212 registers and 128 KB, one program a multiprocessor; D 64 has 128 and 64 KB, two of them.
-            # 64 rows with two stages have 200 registers and 80 KB, two programs.
-            if rows >= 128:
-                return ExtendConfig(rows, tile=64, num_warps=8, num_stages=3)
-            return ExtendConfig(rows, tile=64, num_warps=4, num_stages=2 if rows == 64 else 3)
+            # 64 rows have 200 registers and 112 KB, two programs.
+            return ExtendConfig(rows, tile=64, num_warps=8 if rows >= 128 else 4, num_stages=3)
         case "amd":
             # 237 (D 128) and 171 registers of 512: two waves on each of a unit's processors.
             return ExtendConfig(rows, tile=64 if rows >= 64 else 32, num_warps=8 if rows >= 64 else 4, num_stages=2)
@@ -130,8 +128,8 @@ def _extend_shape(gpu: GpuClass, head_dim: int, rows: int) -> ExtendConfig:
 
 def extend_alternatives() -> list[ExtendConfig]:
     """Other settings worth measuring on a Hopper GPU for 16-bit queries, each within registers and shared memory."""
-    shapes = [(128, 64, 8, 2), (128, 64, 8, 3), (128, 64, 8, 5), (128, 128, 8, 2), (64, 64, 4, 2), (64, 64, 4, 3)]
-    shapes += [(64, 64, 4, 5), (64, 32, 4, 7), (64, 128, 4, 2)]
+    shapes = [(128, 64, 8, 2), (128, 64, 8, 3), (128, 64, 8, 5), (128, 128, 8, 2), (64, 64, 4, 3)]
+    shapes += [(64, 64, 4, 2), (64, 64, 4, 5), (64, 32, 4, 7)]
     return [ExtendConfig(*shape) for shape in shapes]
 
 

@@ -32,6 +32,7 @@ NVIDIA_TOOLS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 NVIDIA_INSTRUCTIONS = {
     "HGMMA": r"\bHGMMA\b",
     "HMMA": r"\bHMMA\b",
+    "WARPGROUP.DEPBAR": r"\bWARPGROUP\.DEPBAR\b",
     "LDG": r"\bLDG\.E",
     "LDG.128": r"\bLDG\.E[.\w]*\.128",
     "LDGSTS": r"\bLDGSTS\.E",
