@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -177,8 +178,14 @@ class StepTicket:
 
 def kv_storage(model: Transformer, config: EngineConfig) -> KVStorage:
     """Empty KV memory for the core's blocks: zeros, so that nothing unwritten is ever a NaN."""
-    shape = (config.num_blocks, model.config.spec.num_kv_heads, config.block_size, model.config.spec.head_dim)
-    caches = [
-        torch.zeros(shape, dtype=model.dtype, device=model.device) for _ in range(2 * model.config.spec.num_layers)
-    ]
+    spec = model.config.spec
+    shape = (config.num_blocks, spec.num_kv_heads, config.block_size, spec.head_dim)
+    caches = [_zeros(shape, model.dtype, model.device) for _ in range(2 * spec.num_layers)]
     return KVStorage(tuple(caches[0::2]), tuple(caches[1::2]))
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """On a CPU memory that is taken page by page, as it is written to."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(np.zeros(prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(shape)
