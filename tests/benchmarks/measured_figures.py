@@ -37,7 +37,7 @@ BLOG_LINES = {"bf16": (2, 6.44, 4.37e-5), "fp8": (1, 6.58, 2.37e-5)}
 QWEN_72B = replace(specs.model("llama-3.1-70b"), name="qwen2.5-72b", intermediate_size=29_568, vocab_size=152_064)
 """Its config.json's sizes; the others are Llama-3.1-70B's."""
 TWO_H100 = {128: 30.9, 1024: 31.0, 4096: 31.1, 8192: 31.3}
-"""TPOT of one request in ms by prompt tokens, 128 tokens out (tenstorrent/tt-inference-server, issue 143, April 2025)."""
+"""TPOT of one request in ms by prompt tokens, 128 out (tenstorrent/tt-inference-server, issue 143, April 2025)."""
 RECORDED = {"rtx-4090": "vllm0.19-rtx4090-llama3.1-8b", "rtx-pro-6000": "vllm0.19-rtxpro6000-llama3.1-8b"}
 RECORDED_ENGINE: dict[str, dict[str, object]] = {
     "rtx-4090": {"max_num_seqs": 256, "num_gpu_blocks_override": 2588},
