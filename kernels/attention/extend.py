@@ -10,8 +10,9 @@ read of K and V and the causal diagonal is met in small steps; a group of 3, 5, 
 
     128 rows, group 3:  token 0 head 0, token 0 head 1, token 0 head 2, token 1 head 0, ..., token 41 head 2, -, -
 
-Keys that all tokens of a tile see are worked through without masks, then those on the diagonal with them. The numbers
-of blocks are read one tile of keys ahead, as in `decode`. Tiles of the last tokens, which see the most, start first.
+Only tiles of keys on the diagonal are masked, behind a branch that all threads take alike: with a loop of its own the
+diagonal would begin with empty buffers. The numbers of blocks are read one tile of keys ahead, as in `decode`. Tiles of
+the last tokens, which see the most, start first.
 Several draft tokens of a sequence are verified in the same way: they are a chunk.
 
 On sm_90 both products are HGMMA, and that with V runs on while the next copies are issued. Holding it back by one tile
@@ -117,21 +118,7 @@ def _extend(
     num_full = seen_by_first // TILE
 
     block = block_of(table, 0, key_token, seen_by_last, BLOCK_SIZE, TILE)
-    for index in tl.range(0, num_full, num_stages=STAGES):
-        offset = (index * TILE + key_token) % BLOCK_SIZE * D
-        place = (block.to(tl.int64) * block_stride + offset)[:, None]
-        k = tl.load(k_head + place)
-        v = tl.load(v_head + place)
-        block = block_of(table, (index + 1) * TILE, key_token, seen_by_last, BLOCK_SIZE, TILE)
-        scores = tl.dot(query, k.T, input_precision=PRECISION)
-        higher = tl.maximum(highest, tl.max(scores, 1) * scale_log2)
-        shrink = tl.exp2(highest - higher)
-        weight = tl.exp2(scores * scale_log2 - higher[:, None])
-        weights = weights * shrink + tl.sum(weight, 1)
-        total = tl.dot(weight.to(v.dtype), v, total * shrink[:, None], input_precision=PRECISION)
-        highest = higher
-
-    for index in tl.range(num_full, tl.cdiv(seen_by_last, TILE), num_stages=STAGES):
+    for index in tl.range(0, tl.cdiv(seen_by_last, TILE), num_stages=STAGES):
         key_position = index * TILE + key_token
         # Past the end the last token is read again: an unused slot may hold a NaN, which no weight of 0 removes.
         offset = tl.minimum(key_position, seen_by_last - 1) % BLOCK_SIZE * D
@@ -140,7 +127,8 @@ def _extend(
         v = tl.load(v_head + place)
         block = block_of(table, (index + 1) * TILE, key_token, seen_by_last, BLOCK_SIZE, TILE)
         scores = tl.dot(query, k.T, input_precision=PRECISION)
-        scores = tl.where(key_position[None, :] <= position[:, None], scores, float("-inf"))
+        if index >= num_full:
+            scores = tl.where(key_position[None, :] <= position[:, None], scores, float("-inf"))
         higher = tl.maximum(highest, tl.max(scores, 1) * scale_log2)
         shrink = tl.exp2(highest - higher)
         weight = tl.exp2(scores * scale_log2 - higher[:, None])

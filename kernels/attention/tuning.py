@@ -101,7 +101,7 @@ def extend_config(
     if gpu == "interpreter":
         return ExtendConfig(rows=max(32, least), tile=32, num_warps=4, num_stages=2)
     if dtype == torch.float32:
-        # Exact products are computed without tensor cores: more rows or fewer warps spill (compiled, D 128, sm_90).
+        # Exact products are computed without tensor cores: 80 registers and 53 KB, three programs (D 128, sm_90).
         return ExtendConfig(rows=max(32, least), tile=32, num_warps=4 if gpu == "amd" else 8, num_stages=2)
     fits = min(128, max(least, triton.next_power_of_2(longest_rows)))
     if fits == 128 and 2 * num_rows <= 128 * num_multiprocessors(device):
@@ -114,14 +114,14 @@ def _extend_shape(gpu: GpuClass, head_dim: int, rows: int) -> ExtendConfig:
     match gpu:
         case "hopper":
             # 128 rows: 64 read K and V twice as often, 32 KB for 2.1 MFLOP, which L2 (5.5 TB/s) limits to 360 TFLOP/s.
-            # D 128 has 212 registers and 128 KB, one program a multiprocessor; D 64 has 128 and 64 KB, two of them.
-            # 64 rows have 200 registers and 112 KB, two programs.
+            # D 128 has 204 registers and 128 KB, one program a multiprocessor; D 64 has 128 and 64 KB, two of them.
+            # 64 rows have 196 registers and 112 KB, two programs.
             return ExtendConfig(rows, tile=64, num_warps=8 if rows >= 128 else 4, num_stages=3)
         case "amd":
-            # 237 (D 128) and 171 registers of 512: two waves on each of a unit's processors.
+            # 198 (D 128) and 138 registers of 512: two or three waves on each of a unit's four processors.
             return ExtendConfig(rows, tile=64 if rows >= 64 else 32, num_warps=8 if rows >= 64 else 4, num_stages=2)
         case _:
-            # An A100 has 255 registers and spills with larger tiles of D 128 (203 with these), not of D 64.
+            # For sm_80: 230 registers and 73 KB with D 128, where larger tiles take all 255 and spill with 64 rows.
             tile = 64 if head_dim == 64 else 32
             return ExtendConfig(rows, tile, num_warps=8 if rows >= 128 else 4, num_stages=3)
 
