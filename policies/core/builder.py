@@ -200,6 +200,8 @@ class StepBuilder:
         core.kv_cache.release(victim)
         reason = "prefill" if by is not None and by.is_prefilling else "decode"
         if core.swaps:
+            is_new = any(admission.sequence is victim for admission in self.admitted)
+            assert not is_new, f"{victim} gives way in the step that admitted it: its KV is neither here nor there"
             core.host.keep(victim, by, reason)
         victim.computed = victim.drafts = 0
         victim.state = State.PREEMPTED

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 
 from .address_space import AddressSpace
 from .decode_batch import DecodeBatch
+from .grant_log import GrantLog
 from .hash_blocks import NO_MATCH, Match
 from .plan import Eviction
 from .sequence import Sequence, State
@@ -30,11 +31,13 @@ class ContiguousMemory:
 
     caching = False
 
-    def __init__(self, num_blocks: int, block_size: int) -> None:
+    def __init__(self, num_blocks: int, block_size: int, *, grants: GrantLog | None = None) -> None:
+        """With `grants` the ranges are told."""
         self.block_size = block_size
         self.pool = self.index = AddressSpace(1, num_blocks)
         self.evictions: list[Eviction] = []
         """Always empty."""
+        self.grants = grants
         self._ranges: dict[Sequence, range] = {}
 
     # Nothing is cached
@@ -63,6 +66,8 @@ class ContiguousMemory:
         """Reserve the range."""
         assert sequence not in self._ranges, sequence
         self._ranges[sequence] = self.pool.take(self.num_to_admit(sequence, match, 0))
+        if self.grants is not None:
+            self.grants.add(sequence, 0, self.block_table(sequence))
 
     # Afterwards every token has its place
 
@@ -112,6 +117,8 @@ class ContiguousMemory:
 
     def finish(self, sequence: Sequence) -> None:
         """Free the range."""
+        if self.grants is not None:
+            self.grants.withdraw(sequence)
         self.pool.release(self._ranges.pop(sequence))
 
     release = finish

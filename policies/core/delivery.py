@@ -83,7 +83,7 @@ class Delivery:
     def _go_on(self, sequence: Sequence, row: Row | None) -> None:
         """What follows a token that was not the last."""
         core = self._core
-        if row is not None and row.is_prefill:
+        if row is not None and row.is_prefill and sequence.state is State.RUNNING:
             core.kv_cache.prefilled(sequence, row.num_computed + row.num_tokens)
         if not sequence.in_batch and sequence.state is State.RUNNING:
             sequence.drafts = core.config.num_speculative_tokens

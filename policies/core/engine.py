@@ -35,10 +35,11 @@ from .waiting_queue import WaitingQueue
 class EngineCore:
     """One engine: its waiting and running sequences, its KV cache, its policies."""
 
-    def __init__(self, config: EngineConfig, policies: Policies) -> None:
+    def __init__(self, config: EngineConfig, policies: Policies, *, tells_grants: bool = False) -> None:
+        """With `tells_grants` every plan says how block tables change (`StepPlan.grants`); decisions are the same."""
         self.config = config
         self.policies = policies
-        self.kv_cache = kv_memory_of(config, policies.eviction)
+        self.kv_cache = kv_memory_of(config, policies.eviction, tells_grants=tells_grants)
         self.host = HostMemory(config.num_host_blocks, config.block_size)
         self.swaps = getattr(policies.preemption, "mode", "recompute") == "swap"
         """Whether preempted sequences keep their KV on the host."""
@@ -122,12 +123,13 @@ class EngineCore:
     def take_over_cache(self, other: EngineCore) -> None:
         """Begin with the KV cache of an idle engine of the same configuration, and the eviction policy that orders it.
 
-        To be called before the first request; `other` must not be used any more.
+        To be called before the first request; `other` must not be used any more. Both tell grants, or neither does.
         """
         assert not self.num_steps, f"{self.num_steps} steps were planned already"
         assert not self.sequences, f"{len(self.sequences)} requests are under way"
         assert not other.sequences, f"{len(other.sequences)} requests are under way in the other"
         assert self.config == other.config, (self.config, other.config)
+        assert (self.kv_cache.grants is None) == (other.kv_cache.grants is None), "only one of the two tells grants"
         self.kv_cache = other.kv_cache
         self.policies = self.policies._replace(eviction=other.policies.eviction)
 
@@ -189,6 +191,8 @@ class EngineCore:
             plan.left, self._left = self._left, []
         if cache.evictions:
             plan.evictions, cache.evictions = cache.evictions, []
+        if cache.grants is not None:
+            plan.grants = cache.grants.hand_over()
         if builder.admitted:
             plan.admitted = builder.admitted
             self._note_admissions(plan)

@@ -79,9 +79,11 @@ class GuardedBuilder:
         return self._step.extend(sequence, num_tokens)
 
     def preempt(self, victim: Sequence, by: Sequence | None) -> None:
-        """As the builder's, of who runs."""
+        """As the builder's, of who ran before this step."""
         self._count()
         self._check_runs(victim, "preempts")
+        is_new = any(admission.sequence is victim for admission in self._step.admitted)
+        self._check(is_new, f"preempts {victim.id}, which it has admitted in this step")
         self._step.preempt(victim, by)
 
     def admit(self, sequence: Sequence, match: AnyMatch, num_tokens: int, num_drafts: int = 0) -> Blocked | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ..protocols import EvictionPolicy
 from .block_pool import BlockPool
 from .decode_batch import DecodeBatch
+from .grant_log import GrantLog
 from .hash_blocks import NO_MATCH, HashBlocks, Match
 from .plan import Eviction
 from .sequence import Sequence, State
@@ -19,13 +20,23 @@ class KVCache:
     them, which are not full yet or whose tokens are not known yet.
     """
 
-    def __init__(self, num_blocks: int, block_size: int, eviction: EvictionPolicy, *, caching: bool) -> None:
+    def __init__(
+        self,
+        num_blocks: int,
+        block_size: int,
+        eviction: EvictionPolicy,
+        *,
+        caching: bool,
+        grants: GrantLog | None = None,
+    ) -> None:
+        """With `grants` changes of tables are told."""
         self.block_size = block_size
         self.caching = caching
         self.index = HashBlocks(block_size, eviction)
         self.pool = BlockPool(num_blocks, self.index)
         self.evictions: list[Eviction] = []
         """Since the list was last emptied; the core empties it once a step."""
+        self.grants = grants
 
     def match(self, sequence: Sequence) -> Match:
         """The cached prefix of what the sequence must compute: at least its last known token is left out."""
@@ -66,6 +77,8 @@ class KVCache:
         assert not sequence.leases, sequence
         sequence.leases = self.index.acquire(match, -sequence.request.priority)
         sequence.num_entered = match.num_blocks
+        if self.grants is not None and match.num_blocks:
+            self.grants.add(sequence, 0, self.block_table(sequence))
 
     def extend(self, sequence: Sequence, num_tokens: int, num_known: int, reason: str) -> None:
         """Give the sequence blocks for `num_tokens` tokens, and enter what is full of its `num_known` first tokens.
@@ -74,7 +87,10 @@ class KVCache:
         """
         short = self.num_blocks_short(sequence, num_tokens)
         if short > 0:
-            sequence.private += self.take(short, sequence.id, reason)
+            ids = self.take(short, sequence.id, reason)
+            if self.grants is not None:
+                self.grants.add(sequence, self.num_held(sequence), ids)
+            sequence.private += ids
         self.enter(sequence, min(num_tokens, num_known))
 
     def take(self, num_blocks: int, by: str | None, reason: str) -> list[int]:
@@ -132,6 +148,9 @@ class KVCache:
 
         A block that it filled before enters the index if that had to wait for its tokens (asynchronous scheduling).
         """
+        if self.grants is not None:
+            for sequence, block in zip(sequences, ids, strict=True):
+                self.grants.add(sequence, self.num_held(sequence), [block])
         grow = self.index.grow
         for sequence, block in zip(sequences, ids, strict=True):
             private = sequence.private
@@ -158,6 +177,8 @@ class KVCache:
 
     def release(self, sequence: Sequence) -> None:
         """Take everything back: what is in the index stays matchable until it is evicted."""
+        if self.grants is not None:
+            self.grants.withdraw(sequence)
         self.pool.release(sequence.private)
         self.index.release(sequence.leases)
         sequence.private, sequence.leases, sequence.num_entered = [], [], 0

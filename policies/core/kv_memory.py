@@ -9,6 +9,7 @@ from ..protocols import EvictionPolicy
 from .config import EngineConfig
 from .contiguous import ContiguousMemory
 from .decode_batch import DecodeBatch
+from .grant_log import GrantLog
 from .kv_cache import KVCache
 from .plan import Eviction
 from .radix_cache import RadixCache
@@ -54,6 +55,7 @@ class KVMemory(Protocol):
     block_size: int
     caching: bool
     evictions: list[Eviction]
+    grants: GrantLog | None
 
     @property
     def pool(self) -> CountsFree: ...
@@ -80,13 +82,15 @@ class KVMemory(Protocol):
     def delivered(self, sequence: Sequence, *, is_late: bool) -> None: ...
     def finish(self, sequence: Sequence) -> None: ...
     def release(self, sequence: Sequence) -> None: ...
+    def block_table(self, sequence: Sequence) -> list[int]: ...
     def check_integrity(self, sequences: Iterable[Sequence], batch: DecodeBatch) -> None: ...
 
 
-def kv_memory_of(config: EngineConfig, eviction: EvictionPolicy) -> KVMemory:
-    """The KV memory that an engine's configuration asks for."""
+def kv_memory_of(config: EngineConfig, eviction: EvictionPolicy, *, tells_grants: bool = False) -> KVMemory:
+    """The KV memory that an engine's configuration asks for; with `tells_grants` its blocks have numbers, always."""
+    grants = GrantLog() if tells_grants else None
     if config.kv_reservation == "contiguous":
-        return ContiguousMemory(config.num_blocks, config.block_size)
+        return ContiguousMemory(config.num_blocks, config.block_size, grants=grants)
     caching = config.enable_prefix_caching
     if config.prefix_index == "radix_tree":
         return RadixCache(
@@ -96,5 +100,6 @@ def kv_memory_of(config: EngineConfig, eviction: EvictionPolicy) -> KVMemory:
             caching=caching,
             asks_generously=config.asks_generously,
             keeps_urgent=config.keeps_urgent,
+            grants=grants,
         )
-    return KVCache(config.num_blocks, config.block_size, eviction, caching=caching)
+    return KVCache(config.num_blocks, config.block_size, eviction, caching=caching, grants=grants)

@@ -59,6 +59,7 @@ class Swap(NamedTuple):
 
     `SWAP_OUT`: a preempted sequence's computed blocks, to the host. `SWAP_FULL`: they did not fit there.
     `SWAP_IN`: back, those that the prefix index no longer held. `SWAP_DROP`: it ended; nothing was copied.
+    Which blocks these are stands in block tables: see StepPlan.
     """
 
     kind: EventKind
@@ -70,7 +71,10 @@ class Swap(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """Blocks of a sequence's table, from index `start` on: new ones, or others in place of those that stood there."""
+    """Blocks of a sequence's table, from index `start` on: new ones, or others in place of those that stood there.
+
+    Others hold the same content: those before become free, and what is in flight may still use them.
+    """
 
     sequence: Sequence
     start: int
@@ -95,6 +99,19 @@ class StepPlan:
 
     The decode batch is persistent: the plan says that all its members gain a token (`batch_number`), who joins after
     this step and who left before it; an executor keeps its own mirror.
+
+    So it does of block tables, one row for each running sequence, where they are told (`grants`). In this order:
+
+    1. `SWAP_OUT` reads its first `num_blocks` blocks in the victim's row as it stands, before this plan touches it.
+    2. Rows of the `preempted` go, then the `admitted`, also those that were preempted before, begin with empty ones,
+       then `grants` are applied in their order. They name nobody who does not run. Rows of those that ended since the
+       plan before may go at any time. (One that was admitted and gave way in the same plan does not run. No policy of
+       the house does that; where preemption swaps it is an error.)
+    3. `SWAP_IN` writes, of the blocks that were copied out, the last `num_blocks` to the same places of the row as it
+       stands now.
+    4. The step's kernels run. A row has a block for each token computed up to then; those behind are not used yet.
+
+    Copies of step 1 come before all writes of this plan: the victim's blocks may be someone else's in steps 2 to 4.
     """
 
     step: int
@@ -113,7 +130,8 @@ class StepPlan:
     admitted: Items[Admission] = ()
     preempted: Items[Preemption] = ()
     swaps: Items[Swap] = ()
-    """In the order in which they were decided. The copies come before the step's kernels, on the same stream."""
+    """In the order in which they were decided. Copies to the host come first, those back next, then the step's kernels,
+    all on the same stream."""
     aborted: Items[Sequence] = ()
     """Ended because memory can never hold them."""
     joined: Items[Sequence] = ()
@@ -124,8 +142,8 @@ class StepPlan:
     """Of the `num_decodes`, those that have left the batch since: their token is delivered one by one."""
     evictions: Items[Eviction] = ()
     grants: Items[Grant] = ()
-    """Where a real engine asks for them (`EngineCore.tells_grants`): the changes of block tables since the plan before,
-    in their order. One that is admitted begins with an empty table."""
+    """Where a real engine asks for them (`tells_grants` of the core): the changes of block tables since the plan
+    before, in their order."""
     blocked: Blocked | None = None
     """What kept the first waiting sequence out."""
     refused_blocks: int = 0

@@ -17,12 +17,14 @@ from typing import NamedTuple
 
 from ..protocols import EvictionPolicy
 from .decode_batch import DecodeBatch
+from .grant_log import GrantLog
+from .page_numbers import PageNumbers
 from .page_pool import PagePool
 from .plan import Eviction
 from .radix_node import RadixNode
 from .radix_tree import Inserted, RadixTree
 from .radix_tree import Match as TreeMatch
-from .sequence import Sequence
+from .sequence import Sequence, State
 
 
 class OutOfMemory(RuntimeError):
@@ -52,7 +54,9 @@ class RadixCache:
         asks_generously: bool,
         keeps_urgent: bool = True,
         classic: bool = False,
+        grants: GrantLog | None = None,
     ) -> None:
+        """With `grants` pages have numbers, and changes of tables are told."""
         self.block_size = page_size
         self.caching = caching
         self.eviction = eviction
@@ -60,6 +64,8 @@ class RadixCache:
         self.pool = self.index = PagePool(num_blocks - 1, page_size, self.tree)
         self.evictions: list[Eviction] = []
         """Since the list was last emptied; the core empties it once a step."""
+        self.grants = grants
+        self._numbers = None if grants is None else PageNumbers(num_blocks - 1, page_size, grants)
         self.num_lookups = 0
         """Matches made for the order of the queue so far."""
         self._asks_generously = asks_generously and page_size > 1
@@ -130,9 +136,13 @@ class RadixCache:
         if match.found is not None:
             sequence.node, sequence.num_locked = match.found
             self.tree.lock(match.found.node)
+        if self._numbers is not None:
+            self._numbers.begin(sequence, sequence.node)
 
     def let_go(self, sequence: Sequence) -> None:
         """Undo `acquire`."""
+        if self._numbers is not None:
+            self._numbers.close(sequence, sequence.num_locked)
         if sequence.node is not None:
             self.tree.unlock(sequence.node)
         sequence.node, sequence.num_locked, sequence.num_inserted = None, 0, 0
@@ -142,6 +152,8 @@ class RadixCache:
         short = self.num_blocks_short(sequence, num_tokens)
         if short > 0:
             self.take(short, sequence.id, reason)
+            if self._numbers is not None:
+                self._numbers.extend(sequence, short)
 
     def take(self, num_blocks: int, by: str | None, reason: str) -> None:
         """Pages for `by`, evicting what is missing; who was evicted is noted in `evictions`."""
@@ -158,6 +170,8 @@ class RadixCache:
                 owner = node.owner
                 assert owner is not None, "the root is never evicted"
                 self.evictions.append(Eviction(owner, by, node.num_tokens // self.block_size, reason))
+                if self._numbers is not None:
+                    self._numbers.evicted(node)
 
             num_pages = self.tree.evict(short, note) // self.block_size
             self.pool.num_blank += num_pages
@@ -174,10 +188,15 @@ class RadixCache:
             self.make_room(batch.size * self.block_size, None, "decode")
         if num_crossing := batch.num_crossing():
             self.take(num_crossing, None, "decode")
+            if self._numbers is not None:
+                for sequence in batch.crossing():
+                    self._numbers.extend(sequence, 1)
 
     def cross(self, sequence: Sequence, batch: DecodeBatch) -> None:
         """Give one member of the decode batch at a page boundary a page."""
         self.take(1, sequence.id, "decode")
+        if self._numbers is not None:
+            self._numbers.extend(sequence, 1)
 
     def fill(self, sequence: Sequence, num_tokens: int) -> None:
         """A member's page is full: nothing to do before it ends."""
@@ -209,11 +228,14 @@ class RadixCache:
         num_held = self.num_held(sequence)
         if not self.caching:
             self.pool.num_blank += num_held
+            self.let_go(sequence)
             return
         known = min(sequence.computed, sequence.num_tokens - 1)
         end = known - known % self.block_size
         num_matched = self._insert(sequence, end).num_matched if end else 0
         self.pool.num_blank += num_held + (num_matched - sequence.num_locked - end) // self.block_size
+        if self._numbers is not None:
+            self._numbers.close(sequence, end)
         self.let_go(sequence)
 
     def release(self, sequence: Sequence) -> None:
@@ -228,15 +250,25 @@ class RadixCache:
         inserted = self.tree.insert(
             sequence.stream, end, owner=sequence.id, priority=importance, already_inserted=sequence.num_inserted
         )
+        if self._numbers is not None:
+            self._numbers.enter(sequence, inserted, end)
         if end > prompt:
             self.tree.insert(sequence.stream, prompt, owner=sequence.id, priority=importance + 1, counts_hits=False)
         return inserted
 
+    def block_table(self, sequence: Sequence) -> list[int]:
+        """Numbers of the sequence's pages in order of their tokens, where pages have numbers."""
+        assert self._numbers is not None, "pages are counted, not numbered"
+        return self._numbers.table(sequence)
+
     def check_integrity(self, sequences: Iterable[Sequence], batch: DecodeBatch) -> None:
         """Assert that pages are conserved and that the tree is whole."""
-        own = 0
+        own, sequences = 0, list(sequences)
         for sequence in sequences:
             computed = batch.computed(sequence) if sequence.in_batch else sequence.computed
             own += -(-computed // self.block_size) - sequence.num_locked // self.block_size
         self.tree.check_integrity()
         self.pool.check_integrity(own)
+        if self._numbers is not None:
+            running = [sequence for sequence in sequences if sequence.state is State.RUNNING]
+            self._numbers.check_integrity(self.tree, running, self.pool.num_blank)

@@ -25,6 +25,7 @@ class RadixNode:
         "num_locks",
         "num_tokens",
         "owner",
+        "pages",
         "parent",
         "place",
         "priority",
@@ -49,6 +50,8 @@ class RadixNode:
         self.num_tokens = num_tokens
         self.owner = owner
         """The request that computed it."""
+        self.pages: list[int] | None = None
+        """Numbers of its pages, where pages have numbers."""
         self.children: dict[BlockKey, RadixNode] = {}
         self.num_locks = 0
         """Locks on it or below it."""
@@ -87,6 +90,9 @@ class RadixNode:
         upper = RadixNode(self.parent, self.key, self.stream, self.depth_tokens, length, self.owner)
         upper.created, upper.hits, upper.priority = self.created, self.hits, self.priority
         upper.num_locks = self.num_locks
+        if self.pages is not None:
+            upper.pages = self.pages[: length // page_size]
+            del self.pages[: length // page_size]
         self.parent.children[self.key] = upper
         self.parent = upper
         self.depth_tokens += length

@@ -23,10 +23,12 @@ class SteadyDecode:
         """How many of the next steps are certain to be of this kind as long as nobody arrives, stops or is aborted.
 
         Nobody waits, all that run are in the batch, none ends by length, blocks suffice, and the batching policy
-        promises (`decodes_alone`) to do nothing else then.
+        promises (`decodes_alone`) to do nothing else then. None where grants are told: such steps have no plans.
         """
         core = self._core
         batch, config = core.batch, core.config
+        if core.kv_cache.grants is not None:
+            return 0
         if core.loose or core.waiting or core.host.swaps or not 0 < batch.size <= config.max_num_batched_tokens:
             return 0
         if not getattr(core.policies.batching, "decodes_alone", False) or len(core.in_flight) != config.depth - 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 
 from .request import Content, Prompt
 
@@ -51,6 +52,15 @@ class TokenStream:
                 pieces.extend(content[offset : offset + end - start])
             start, i = end, i + 1
         return tuple(pieces)
+
+    def spans(self, start: int, stop: int) -> Iterator[tuple[Content, int, int]]:
+        """The tokens in [start, stop) as `(content, offset in it, length)`."""
+        i = bisect_right(self.starts, start) - 1
+        while start < stop:
+            end = min(stop, self.starts[i + 1]) if i + 1 < len(self.starts) else stop
+            if end > start:
+                yield self.contents[i], self.offsets[i] + start - self.starts[i], end - start
+            start, i = end, i + 1
 
     def agreement(self, other: TokenStream, start: int, stop: int) -> int:
         """Position in [start, stop) of the first token at which the streams differ; `stop` if none does."""

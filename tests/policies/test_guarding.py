@@ -76,6 +76,7 @@ def test_promises_and_parameters_are_read_through_the_watch() -> None:
         ("batching", "Insatiable", "compose gives r"),
         ("batching", "Overcommits", "compose gives r"),
         ("batching", "Crowds", "compose admits r"),
+        ("batching", "Regrets", "compose preempts r0, which it has admitted in this step"),
         ("batching", "Revives", "compose extends r0, which does not run"),
         ("batching", "Repeats", "compose decodes the batch twice in one step"),
         ("batching", "Circles", "compose calls the builder for ever: 1,101 times for 1 sequences"),

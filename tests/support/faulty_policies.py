@@ -151,6 +151,13 @@ class Crowds:
             step.admit(sequence, step.match(sequence), 1)
 
 
+class Regrets:
+    def compose(self, step: StepBuilder) -> None:
+        Unified().compose(step)
+        for sequence, _, _ in step.admitted:
+            step.preempt(sequence, None)
+
+
 class Revives:
     def compose(self, step: StepBuilder) -> None:
         if (sequence := step.next_waiting()) is not None:

@@ -11,9 +11,12 @@ from llmsim.policies.batching.new_token_ratio import NewTokenRatio
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.request import Prompt, Request
+from llmsim.policies.core.sequence import State
 from llmsim.scenarios.sglang_decisions import SglangDecisions
+from llmsim.tests.support.driven_core import VLLM, DrivenCore, core_of, request_of
 
 Line = dict[str, Any]
+SGLANG = VLLM | {"preemption": {"name": "fewest_outputs"}}
 
 
 def request(name: str, step: int, prompt: int, output: int, **more: Any) -> Line:
@@ -122,3 +125,24 @@ def test_a_request_that_no_admission_would_let_in_is_refused() -> None:
     plan = core.plan_step(0)
     assert plan is not None
     assert [row.num_tokens for row in plan.rows] == [1883]
+
+
+def test_who_is_retracted_while_its_prefill_is_in_flight_enters_nothing_and_returns() -> None:
+    specs = SGLANG | {"batching": {"name": "prefill_first", "conservativeness": 0.0}}
+    driven = DrivenCore(core_of(specs, num_blocks=61, block_size=1, prefix_index="radix_tree", depth=2))
+    records = [driven.add(request_of(f"a{number}", 2, 14), 0) for number in range(6)]
+    for _ in range(5):
+        driven.step(0)
+    records.append(driven.add(request_of("b", 24, 2), 0))
+    sequence = driven.core.sequences["b"]
+    was_in_flight = False
+    while driven.is_busy:
+        driven.plan(0)
+        retracted = sequence.state is State.PREEMPTED
+        was_in_flight |= retracted and any(row.sequence is sequence for row in driven.pipe[0].plan.rows)
+        if len(driven.pipe) == 2 or not driven.core.running:
+            driven.commit(0)
+        driven.core.check_integrity()
+        assert sequence.state is not State.PREEMPTED or sequence.node is None
+    assert was_in_flight
+    assert [record.output_tokens for record in records] == [14] * 6 + [2]

@@ -1,0 +1,109 @@
+"""From a plan to what a device needs for it: the tokens outside the decode batch, as arrays.
+
+Tokens of a step stand in this order: the decode batch's, one each; further decodes (`singles`); chunks of prompts.
+The decode batch needs nothing from the host; what follows it is the `tail`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..policies.core.plan import Row, StepPlan
+from ..policies.core.sequence import Sequence
+from .contents import Contents
+from .mirror import Changes, Mirror
+
+Ints = NDArray[np.int64]
+
+
+def nothing() -> Ints:
+    """No numbers."""
+    return np.zeros(0, np.int64)
+
+
+@dataclass(slots=True)
+class StepWork:
+    """One step as a device carries it out. All arrays are int64."""
+
+    step: int
+    changes: Changes
+    num_members: int
+    """Of the decode batch."""
+    num_singles: int = 0
+    tail_tokens: Ints = field(default_factory=nothing)
+    """Token ids of singles and chunks; 0 where only the device knows them."""
+    tail_rows: Ints = field(default_factory=nothing)
+    """Whose they are."""
+    tail_positions: Ints = field(default_factory=nothing)
+    unknown_at: Ints = field(default_factory=nothing)
+    """Places in the tail of tokens that a step under way samples."""
+    chunk_rows: Ints = field(default_factory=nothing)
+    query_starts: Ints = field(default_factory=nothing)
+    """Counted from the first chunk's first token; one more than there are chunks."""
+    chunk_contexts: Ints = field(default_factory=nothing)
+    """Tokens with this step's."""
+    max_query_len: int = 0
+    tail_samples: Ints = field(default_factory=nothing)
+    """Places in the tail of the tokens after which one is sampled."""
+
+    @property
+    def num_sampled(self) -> int:
+        """Tokens that the step samples."""
+        return self.num_members + len(self.tail_samples)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens that the step computes."""
+        return self.num_members + len(self.tail_tokens)
+
+
+def step_work(plan: StepPlan, changes: Changes, mirror: Mirror, contents: Contents) -> StepWork:
+    """What the device has to do for a plan that `mirror` has followed."""
+    num_members = plan.num_decodes if plan.batch_number is not None else 0
+    work = StepWork(plan.step, changes, num_members)
+    if plan.rows:
+        singles = [row for row in plan.rows if row.num_tokens == 1]
+        chunks = [row for row in plan.rows if row.num_tokens > 1]
+        work.num_singles = len(singles)
+        _lay_out(work, [*singles, *chunks], mirror, contents)
+        _note_chunks(work, chunks, mirror)
+    return work
+
+
+def _lay_out(work: StepWork, rows: list[Row], mirror: Mirror, contents: Contents) -> None:
+    lengths = np.array([row.num_tokens for row in rows], np.int64)
+    ends = np.cumsum(lengths)
+    starts = np.array([row.num_computed for row in rows], np.int64)
+    work.tail_rows = np.repeat(np.array([mirror.row(row.sequence) for row in rows], np.int64), lengths)
+    work.tail_positions = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
+    tokens = np.zeros(ends[-1], np.int64)
+    unknown = []
+    for row, end in zip(rows, ends.tolist(), strict=True):
+        known = _known(row, contents)
+        tokens[end - row.num_tokens : end - row.num_tokens + len(known)] = known
+        missing = row.num_tokens - len(known)
+        assert missing in (0, 1), (row.sequence, row.num_computed, row.num_tokens, len(known))
+        if missing:
+            unknown.append(end - 1)
+    work.tail_tokens, work.unknown_at = tokens, np.array(unknown, np.int64)
+    work.tail_samples = np.array(
+        [end - 1 for row, end in zip(rows, ends.tolist(), strict=True) if row.samples], np.int64
+    )
+
+
+def _known(row: Row, contents: Contents) -> Ints:
+    """The row's tokens that the host knows: all but one that a step under way samples."""
+    sequence: Sequence = row.sequence
+    stop = min(row.num_computed + row.num_tokens, sequence.num_tokens)
+    return contents.tokens(sequence.stream, row.num_computed, stop) if stop > row.num_computed else nothing()
+
+
+def _note_chunks(work: StepWork, chunks: list[Row], mirror: Mirror) -> None:
+    lengths = [row.num_tokens for row in chunks]
+    work.chunk_rows = np.array([mirror.row(row.sequence) for row in chunks], np.int64)
+    work.query_starts = np.cumsum([0, *lengths])
+    work.chunk_contexts = np.array([row.num_computed + row.num_tokens for row in chunks], np.int64)
+    work.max_query_len = max(lengths, default=0)

@@ -1,0 +1,132 @@
+"""What the engine generates is what the model generates alone, whatever the scheduler does with its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from llmsim.policies.core.request import Output, Prompt, Request
+from llmsim.real_engine.model.transformer import Transformer
+from llmsim.tests.support.driven_core import BY_PRIORITY, VLLM
+from llmsim.tests.support.hugging_face import VOCAB, HuggingFaceModel
+from llmsim.tests.support.real_engine_run import RealRun, model_on
+from llmsim.tests.support.small_traffic import requests_of
+
+CPU = torch.device("cpu")
+SWAP = VLLM | {"preemption": {"name": "newest", "mode": "swap"}}
+CHUNKS = VLLM | {"chunk_size": {"name": "fixed", "tokens": 7}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module", params=["llama", "qwen3"])
+def reference(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> HuggingFaceModel:
+    return HuggingFaceModel(request.param, tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def model(reference: HuggingFaceModel) -> Transformer:
+    return model_on(CPU, reference.folder)
+
+
+SGLANG = {
+    "batching": {"name": "prefill_first", "chunked_prefill_size": 11, "max_prefill_tokens": 64},
+    "scheduling": {"name": "lpm"},
+    "preemption": {"name": "fewest_outputs"},
+    "chunk_size": {"name": "unlimited"},
+    "eviction": {"name": "lru"},
+}
+HOPEFUL = SGLANG | {"batching": SGLANG["batching"] | {"conservativeness": 0.0}}
+RADIX = {"prefix_index": "radix_tree", "max_num_batched_tokens": 64}
+
+
+PREEMPTED = ("preempted", "by priority", "swapped")
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "roomy": (VLLM, {"num_blocks": 200, "block_size": 4}),
+    "chunks": (CHUNKS, {"num_blocks": 200, "block_size": 4, "max_num_batched_tokens": 16}),
+    "no cache": (CHUNKS, {"num_blocks": 60, "block_size": 4, "enable_prefix_caching": False}),
+    "preempted": (
+        CHUNKS,
+        {"num_blocks": 22, "block_size": 4, "reserve_full_prompt": False},
+    ),
+    "by priority": (BY_PRIORITY, {"num_blocks": 20, "block_size": 4, "max_num_batched_tokens": 24}),
+    "swapped": (SWAP, {"num_blocks": 20, "block_size": 4, "max_num_batched_tokens": 24, "num_host_blocks": 40}),
+    "radix tree": (SGLANG, RADIX | {"num_blocks": 400, "block_size": 1}),
+    "radix tree of pages": (SGLANG, RADIX | {"num_blocks": 25, "block_size": 4, "asks_generously": True}),
+    "static": (VLLM | {"batching": {"name": "static"}}, {"num_blocks": 200, "block_size": 16}),
+}
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("case", CASES)
+def test_tokens_are_those_of_the_model_alone(
+    reference: HuggingFaceModel, model: Transformer, case: str, depth: int
+) -> None:
+    specs, limits = CASES[case]
+    for seed in range(3):
+        arrivals = requests_of(seed)
+        run = RealRun(model, specs, **({"max_num_seqs": 8, "max_model_len": 64} | limits), depth=depth)
+        got = run.serve(arrivals)
+        for request, output in (pair for pairs in arrivals.values() for pair in pairs):
+            prompt = list(request.prompt.contents[0])
+            assert got[request.id] == reference.generate(prompt, output.length), (seed, request.id)
+        assert (run.num_preemptions > 0) == (case in PREEMPTED), run.num_preemptions
+        assert (run.num_swaps > 0) == (case == "swapped")
+        assert (run.num_cached_tokens > 0) == (case != "no cache")
+
+
+@pytest.mark.parametrize("page_size", [1, 4])
+def test_tokens_survive_a_retraction(reference: HuggingFaceModel, model: Transformer, page_size: int) -> None:
+    prompts = [[(7 * i + 3 * j) % VOCAB for j in range(6 + i)] for i in range(6)]
+    limits = RADIX | {"num_blocks": 72 // page_size, "block_size": page_size, "max_num_seqs": 8, "max_model_len": 64}
+    run = RealRun(model, HOPEFUL, **limits)
+    got = run.serve(
+        {0: [(Request(f"r{i}", 0, Prompt.of_tokens(p), 30, -1 - i), Output(30)) for i, p in enumerate(prompts)]}
+    )
+    assert run.num_preemptions > 0
+    assert [got[f"r{i}"] for i in range(6)] == [reference.generate(prompt, 30) for prompt in prompts]
+
+
+def conversation(turns: int, *, shares: bool) -> dict[int, list[tuple[Request, Output]]]:
+    """Two sessions whose prompts hold the answers before, as content; each turn comes when the one before has ended."""
+    arrivals: dict[int, list[tuple[Request, Output]]] = {}
+    for session in range(2):
+        spans = [(0 if shares else session, 0, 21)]
+        for turn in range(turns):
+            spans.append((100 + 10 * session + turn, 0, 5))
+            output = -(100 * session + turn + 1)
+            arrivals.setdefault(40 * turn, []).append(
+                (Request(f"s{session}.{turn}", 0, Prompt(spans), 9, output), Output(9))
+            )
+            spans.append((output, 0, 9))
+    return arrivals
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_later_turn_hits_what_was_sampled_before_and_changes_no_token(model: Transformer, depth: int) -> None:
+    limits = {"num_blocks": 200, "block_size": 4, "max_num_seqs": 8, "max_model_len": 128, "depth": depth}
+    cached, plain = RealRun(model, **limits), RealRun(model, **limits, enable_prefix_caching=False)
+    arrivals = conversation(3, shares=True)
+    assert cached.serve(arrivals) == plain.serve(arrivals)
+    hits = {a.sequence.id: a.num_cached_tokens for plan in cached.plans for a in plan.admitted}
+    assert hits["s0.1"] == hits["s1.1"] == (21 + 5 + 9 - 1) // 4 * 4
+    assert hits["s1.2"] == (21 + 5 + 9 + 5 + 9 - 1) // 4 * 4
+    assert plain.num_cached_tokens == 0
+
+
+def test_a_stop_token_ends_a_request(reference: HuggingFaceModel, model: Transformer) -> None:
+    prompt = [3, 1, 4, 1, 5]
+    alone = reference.generate(prompt, 12)
+    stop = alone[5]
+    run = RealRun(model, stop_tokens=[stop], num_blocks=50, max_num_seqs=4, max_model_len=64, depth=2)
+    request = Request("r", 0, Prompt.of_tokens(prompt), 12, -1)
+    assert run.serve({0: [(request, Output(12))]})["r"] == alone[: alone.index(stop) + 1]
