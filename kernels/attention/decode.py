@@ -5,14 +5,14 @@
     out           [S, H, D]                               block_size: a power of two; D 64 or 128; any group H / KVH
 
 Two launches, neither of which asks the host for anything: `_attend` works through each program's share of all keys (see
-`decode_plan`), and `_reduce` joins the parts of sequences that several programs worked on. The query heads
-of a KV head are the rows of one tensor-core tile (padded to 16), so each key and value is read once. Softmax is base 2.
+`decode_plan`), and `_reduce` joins the parts of sequences that several programs worked on. The query heads of a KV head
+are the rows of one tensor-core tile (padded to 16), so each key and value is read once. Softmax is base 2.
 
 What bounds it is bytes in flight: an H200 needs 4.8 TB/s x 600 ns = 2.9 MB of loads under way, 22 KB on each of its 132
 multiprocessors. The numbers of a block of keys are read one tile ahead, so that copies of K and V into shared memory
 never wait for them: with `num_stages` 3 two tiles of K and V, 64 KB, are under way when a program waits for the first
 of them and 32 KB while it computes. 71 KB of shared memory and 128 registers a thread let three programs of four warps
-live on a multiprocessor: 96 KB under way at the least. A tile costs a warp some 450 instructions for 32 KB, that is 73
+live on a multiprocessor: 96 KB under way at the least. A tile costs a warp some 430 instructions for 32 KB, that is 76
 bytes a cycle with four schedulers, where memory delivers 21 (compiled for sm_90, bf16, D 128).
 """
 
