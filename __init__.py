@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .scenarios.api import Result, run, sweep
+    from .scenarios.real_options import RealOptions
 
-__all__ = ["Result", "__version__", "run", "sweep"]
+__all__ = ["RealOptions", "Result", "__version__", "run", "sweep"]
 
 __version__ = "0.1.0"
 
-_API = ("Result", "run", "sweep")
+_API = ("RealOptions", "Result", "run", "sweep")
 
 
 def __getattr__(name: str) -> object:

@@ -22,6 +22,7 @@ from ..policies.core import specs
 from ..policies.core.journal import JournalError
 from ..scenarios.case_reading import CaseError
 from ..scenarios.errors import ScenarioError
+from ..scenarios.stopping import RunInterrupted
 from ..scenarios.studies.parallel import GC_THRESHOLDS
 from ..scenarios.studies.sweep import SweepInterrupted
 from ..sim.cost_model.timings import ProfileError
@@ -58,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
         fail(str(error))
     except ClickException as error:
         fail(str(getattr(error, "format_message", error.__str__)()))
-    except SweepInterrupted as interrupted:
+    except (SweepInterrupted, RunInterrupted) as interrupted:
         print(interrupted, file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # whoever read has read enough

@@ -14,6 +14,7 @@ from .check import check
 from .compare import compare
 from .decisions import decisions
 from .describe import describe
+from .generate import generate_command
 from .importing import import_command
 from .listing import list_known
 from .plot import plot
@@ -75,3 +76,4 @@ app.add_typer(calibrate, name="calibrate")
 app.command()(schema)
 app.command()(decisions)
 app.command()(replay)
+app.command("generate")(generate_command)

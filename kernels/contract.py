@@ -86,7 +86,7 @@ class Kernels(Protocol):
         ...
 
     def greedy(self, logits: Tensor) -> Tensor:
-        """The likeliest token of each row of logits [S, vocab]: [S] int64, the first of equals."""
+        """The likeliest token of each row of logits [S, vocab]: [S] int64, the first of equals; a NaN is the least."""
         ...
 
     def sample(
@@ -101,7 +101,8 @@ class Kernels(Protocol):
         """A token for each row of logits [S, vocab]: [S] int64.
 
         temperatures [S] fp32 (0: greedy), top_ks [S] int32 (0: all), top_ps [S] fp32 (1: all): the top_k likeliest,
-        of them the fewest that hold top_p of the probability. The draw depends on the row's seed [S] int64 and its
-        position [S] int64 alone, so that order and company in a batch change nothing.
+        of them the fewest that hold top_p of the probability; equals of the last one kept are kept too. The draw
+        depends on the row's seed [S] int64 and its position [S] int64 alone, so that order and company in a batch
+        change nothing, and every backend draws the same token.
         """
         ...

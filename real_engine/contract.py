@@ -23,7 +23,10 @@ class Ticket(Protocol):
     """A step on its way."""
 
     def wait(self) -> StepDone:
-        """Wait until its tokens have reached the host. Raises StepFailed, which names the step. Once."""
+        """Wait until its tokens have reached the host. Raises StepFailed, which names the step.
+
+        Once; again only where a KeyboardInterrupt broke it off.
+        """
         ...
 
 
@@ -43,7 +46,10 @@ class Executor(Protocol):
         ...
 
     def launch(self, plan: StepPlan) -> Ticket:
-        """Send a step on its way, right after it was planned and before anything else is planned. Does not wait."""
+        """Send a step on its way, right after it was planned and before anything else is planned. Does not wait.
+
+        Raises StepFailed where it cannot be sent.
+        """
         ...
 
     def close(self) -> None:

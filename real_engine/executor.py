@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -96,7 +97,7 @@ class RealExecutor:
         self._num_random -= params.temperature > 0
 
     def launch(self, plan: StepPlan) -> StepTicket:
-        """Send a plan's step on its way. Raises ValueError for tokens that the model does not know."""
+        """Send a plan's step on its way. Raises StepFailed, and ValueError for tokens that the model does not know."""
         mirror = self._mirror
         assert not plan.num_drafts, "drafts are not verified here"
         changes = mirror.follow(plan)
@@ -105,7 +106,10 @@ class RealExecutor:
         packed = np.array(lines, np.int64).reshape(-1, 6)
         owners = self._owners(work) if self._samples else []
         is_random = self._num_random > 0
-        pending = self._stream.send(lambda: self._run(work, changes, packed, is_random))
+        try:
+            pending = self._stream.send(lambda: self._run(work, changes, packed, is_random))
+        except RuntimeError as error:  # a GPU's memory, say, runs out at the launch
+            raise StepFailed(f"step {plan.step}: {str(error).splitlines()[0]}") from error
         return StepTicket(self, work.step, pending, owners, self._calendar.stopped(plan))
 
     def _run(self, work: StepWork, changes: Changes, lines: Ints, is_random: bool) -> torch.Tensor:
@@ -174,8 +178,14 @@ class StepTicket:
 
 def kv_storage(model: Transformer, config: EngineConfig) -> KVStorage:
     """Empty KV memory for the core's blocks: zeros, so that nothing unwritten is ever a NaN."""
-    shape = (config.num_blocks, model.config.spec.num_kv_heads, config.block_size, model.config.spec.head_dim)
-    caches = [
-        torch.zeros(shape, dtype=model.dtype, device=model.device) for _ in range(2 * model.config.spec.num_layers)
-    ]
+    spec = model.config.spec
+    shape = (config.num_blocks, spec.num_kv_heads, config.block_size, spec.head_dim)
+    caches = [_zeros(shape, model.dtype, model.device) for _ in range(2 * spec.num_layers)]
     return KVStorage(tuple(caches[0::2]), tuple(caches[1::2]))
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """On a CPU memory that is taken page by page, as it is written to."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(np.zeros(prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(shape)

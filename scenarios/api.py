@@ -7,7 +7,8 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from .assembly import assemble
 from .errors import ScenarioError
 from .loading import overridden
 from .overrides import Overrides
+from .real_options import RealOptions
+from .real_run import run_for_real
+from .real_setup import real_setup
 from .run import run_into
 from .schema import Scenario
 from .studies.grid import Vary
@@ -91,6 +95,7 @@ def run(
     *,
     output: str | Path | None = None,
     force: bool = False,
+    real: RealOptions | None = None,
 ) -> Result:
     """Carry a scenario out and return its result.
 
@@ -98,15 +103,17 @@ def run(
     overrides  as `--set`: `{"workload.rate": 8}` or `["workload.rate=8"]`
     output     the result folder; where left out, a temporary one that goes with the Result
     force      replace `output` if it is there
+    real       run it on the real engine: `RealOptions(device="cpu")`
 
     Raises ScenarioError, one line, for whatever is wrong with the scenario; what is merely odd is a warning.
     """
     raw, file = _stated(scenario)
-    assembly = assemble(overridden(raw, overrides, file), _warn)
+    stated = overridden(raw, overrides, file)
+    carry_out = partial(run_into, assemble(stated, _warn)) if real is None else _on_device(stated, real)
     temporary = Path(tempfile.mkdtemp(prefix="llmsim-")) if output is None else None
     target = temporary / "result" if temporary else Path(str(output))
     try:
-        result = Result(target, run_into(assembly, target, force=force, warn=_warn))
+        result = Result(target, carry_out(target, force=force, warn=_warn))
     except BaseException:
         _remove(temporary)
         raise
@@ -152,6 +159,10 @@ def _stated(scenario: str | Path | dict[str, Any] | Scenario) -> tuple[dict[str,
     if isinstance(scenario, dict):
         return scenario, None
     return read_yaml_mapping(Path(scenario)), Path(scenario)
+
+
+def _on_device(scenario: Scenario, options: RealOptions) -> Callable[..., Summary]:
+    return partial(run_for_real, real_setup(scenario, options, _warn))
 
 
 def _warn(text: str) -> None:

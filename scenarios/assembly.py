@@ -11,6 +11,7 @@ from ..policies import registry
 from ..policies.core.config import EngineConfig, Policies, PrefixIndex
 from ..policies.core.engine import EngineCore
 from ..policies.core.estimator import StepTimeEstimator
+from ..policies.core.frontend import Frontend
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import DoesNotFit, MemoryBudget
 from ..policies.core.model_spec import ModelSpec
@@ -19,7 +20,7 @@ from ..sim.cost_model.analytic import AnalyticCostModel
 from ..sim.cost_model.host_link import HostLink
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.residual import ResidualCostModel, StretchPricer
-from ..sim.driver import Frontend
+from .device import Device
 from .engine_defaults import ResolvedEngine, resolve
 from .errors import ScenarioError
 from .gpu_reading import read_gpu
@@ -74,7 +75,7 @@ class Assembly:
 
     def kernel_cost_model(self) -> StretchPricer:
         """The same without the residual that the scenario adds."""
-        hardware, kv_bytes = self.scenario.hardware, _kv_bytes(self.engine)
+        hardware, kv_bytes = self.scenario.hardware, _kv_bytes(self.engine, self.model)
         if self.profile is not None:
             return profiled_cost_model(self.scenario, self.profile, self.model, self.gpu, kv_bytes, self.engine)
         efficiencies = None if hardware.efficiencies is None else hardware.efficiencies.efficiencies()
@@ -109,14 +110,17 @@ class Assembly:
         return resolved(self.scenario, self.engine)
 
 
-def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> Assembly:
+def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None, device: Device | None = None) -> Assembly:
     """Resolve a scenario. Raises ScenarioError where the parts do not go together: a model that does not fit, say.
 
-    `warn` gets sentences for people: what was found odd and what was done about it.
+    `warn` gets sentences for people: what was found odd and what was done about it. `device`, where the real engine
+    runs, takes the place of the scenario's GPU.
     """
     profile = read_scenario_profile(scenario, warn or _unheard)
     model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard, profile)
     model = with_precision(scenario, model, gpu)
+    if device is not None:
+        model, gpu, profile = device.model(model), device.gpu(gpu), None
     _check_link(scenario, gpu)
     engine = resolve(scenario, gpu.memory_bytes, model.max_position_embeddings, gpu.name)
     budget = _budget(scenario, engine, model, gpu)
@@ -135,9 +139,9 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None) -> A
     check_requirements(scenario, config, policies, folders)
     check_swapping(scenario, engine, policies, budget, folders)
     config = replace(config, num_host_blocks=num_host_blocks(engine, budget))
-    link = host_link(scenario, policies, gpu, budget, folders)
+    link = host_link(scenario, policies, gpu, budget, folders) if device is None else None  # copies are measured there
     if profile is not None:
-        check_profile(scenario, profile, model, _kv_bytes(engine))
+        check_profile(scenario, profile, model, _kv_bytes(engine, model))
     return Assembly(scenario, engine, policies, model, gpu, budget, config, folders, link, profile)
 
 
@@ -186,10 +190,10 @@ def _budget(scenario: Scenario, engine: ResolvedEngine, model: ModelSpec, gpu: G
             return sglang_budget(engine, model, gpu, tensor_parallel)
         return vllm_budget(engine, model, gpu, tensor_parallel)
     except DoesNotFit as error:
-        raise ScenarioError(scenario.source, "model", str(error)) from None
+        raise ScenarioError(scenario.source, "model", str(error)) from error  # which has the budget
     except ValueError as error:
         raise ScenarioError(scenario.source, "hardware.tensor_parallel", str(error)) from None
 
 
-def _kv_bytes(engine: ResolvedEngine) -> int:
-    return sglang_kv_bytes(engine) if isinstance(engine, ResolvedSglang) else vllm_kv_bytes(engine)
+def _kv_bytes(engine: ResolvedEngine, model: ModelSpec) -> int:
+    return sglang_kv_bytes(engine, model) if isinstance(engine, ResolvedSglang) else vllm_kv_bytes(engine, model)

@@ -17,10 +17,12 @@ PATIENCE_S = 1.0
 class RunProgress:
     """A context whose `update` draws the bar once the run has taken a while, on a terminal only."""
 
-    def __init__(self, console: Console, scenario: Scenario) -> None:
+    def __init__(self, console: Console, scenario: Scenario, passed: str = "simulated") -> None:
+        """`passed`: what the run's time has done."""
         self._console = console
         self._total = getattr(scenario.workload, "requests", None) or getattr(scenario.workload, "limit", None)
         self._begun = time.monotonic()
+        self._passed = passed
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
@@ -43,7 +45,7 @@ class RunProgress:
             self._progress.start()
             self._task = self._progress.add_task("", total=self._total)
         assert self._task is not None
-        self._progress.update(self._task, completed=num_ended, description=f"{now_ns / 1e9:,.0f} s simulated")
+        self._progress.update(self._task, completed=num_ended, description=f"{now_ns / 1e9:,.0f} s {self._passed}")
 
 
 class StudyProgress:

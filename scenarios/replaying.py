@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..policies.core.journal import JournalError, Replay, read_journal
 from .policy_watch import Watchdog, blamed
-from .run import JOURNAL
+from .recording import JOURNAL
 
 
 class Replayed(NamedTuple):

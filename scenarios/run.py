@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +11,9 @@ import numpy as np
 from .. import __version__
 from ..policies.core.config import EngineConfig
 from ..policies.core.journal import JournalWriter
-from ..policies.core.radix_cache import OutOfMemory
 from ..policies.core.records import Status
 from ..policies.core.workload import Workload
-from ..sim.driver import SimDriver, StallError
+from ..sim.driver import SimDriver
 from ..sim.executor import SimExecutor
 from ..sim.fragmentation import KVLayout
 from ..sim.latencies import Latencies, Slo
@@ -24,15 +22,13 @@ from ..sim.recorder import Recorder
 from ..sim.swap_figures import HostFacts
 from ..sim.warmup import mser5
 from .assembly import NS_PER_S, Assembly
-from .errors import ScenarioError
-from .policy_files import source_digests
-from .policy_watch import Watchdog, blamed
+from .policy_watch import Watchdog
 from .preset_policies import PolicySpecs, departures
+from .recording import open_journal, recording
 from .results import ResultFolder
+from .swapping import swaps
 from .warm_cache import check_journal, warm_up
 from .workloads.building import build_workload
-
-JOURNAL = "journal.jsonl.gz"
 
 
 def run_into(
@@ -56,7 +52,7 @@ def run_into(
     assembly = settled(assembly, warn)
     with result as folder:
         recorder = Recorder(folder.path)
-        log = _open_journal(folder.path, assembly) if journal else None
+        log = open_journal(folder.path, assembly) if journal else None
         summary = simulate(assembly, workload, recorder, log=log, on_progress=on_progress)
         folder.write_summary(summary)
         folder.write_scenario(assembly.resolved())
@@ -75,7 +71,7 @@ def simulate(
     cost_model, num_cached = assembly.cost_model(), 0
     core = assembly.core(cost_model if log is None else log.hear(cost_model))
     executor = SimExecutor(cost_model, assembly.host_link)
-    try:
+    with recording(assembly, core, recorder, log):
         if assembly.scenario.run.cache == "warm":
             num_cached = warm_up(core, assembly, workload, on_progress)
         driver = SimDriver(
@@ -90,19 +86,6 @@ def simulate(
         )
         with Watchdog(core):
             driver.run()
-        recorder.close()
-        if log is not None:
-            log.close()
-    except BaseException as error:
-        recorder.discard()
-        if log is not None:
-            with suppress(Exception):
-                log.close()
-        if isinstance(error, (StallError, OutOfMemory)):
-            raise ScenarioError(assembly.scenario.source, "engine", f"the engine stalled at {error}") from None
-        if wrong := blamed(error, core, assembly.scenario.source):
-            raise wrong from (error.__cause__ or error)
-        raise
     return summarize(recorder, replace(facts(assembly, num_cached), step_time_from=executor.shares.summary()))
 
 
@@ -123,7 +106,8 @@ def settled(assembly: Assembly, warn: Callable[[str], None]) -> Assembly:
 
 def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
     """What a summary tells of a run beside its records, which began with so many blocks in the cache."""
-    scenario, link = assembly.scenario, assembly.host_link
+    scenario, budget = assembly.scenario, assembly.budget
+    block_bytes, is_swapping = budget.kv_bytes_per_token * budget.block_size, swaps(assembly.policies, assembly.folders)
     return RunFacts(
         scenario=scenario.name,
         seed=scenario.run.seed,
@@ -142,7 +126,7 @@ def facts(assembly: Assembly, num_cached_blocks: int = 0) -> RunFacts:
         closed_loop=scenario.workload.num_clients is not None,
         slo=Slo(**scenario.slo.model_dump()),
         kv_layout=_kv_layout(assembly.config),
-        host=None if link is None else HostFacts(assembly.config.num_host_blocks, link),
+        host=HostFacts(assembly.config.num_host_blocks, block_bytes, assembly.host_link) if is_swapping else None,
     )
 
 
@@ -155,8 +139,3 @@ def _reservation(assembly: Assembly) -> PolicySpecs:
     """What no preset does: KV memory that is not paged stands beside the policies that are not the preset's own."""
     reservation = assembly.config.kv_reservation
     return {} if reservation == "paged" else {"kv_reservation": {"name": reservation}}
-
-
-def _open_journal(folder: Path, assembly: Assembly) -> JournalWriter:
-    sources = source_digests(assembly.policies, assembly.folders)
-    return JournalWriter(folder / JOURNAL, assembly.config, assembly.policies, __version__, sources)

@@ -129,6 +129,9 @@ class RunSettings(Section):
     """`cold`: the prefix cache begins empty. `warm`: as a pass of the same traffic, served before, has left it."""
     warmup_s: Warmup = 0.0
     """Requests sent before it are not measured; `auto` finds it by a run of its own (MSER-5 on the TTFTs)."""
+    outputs: Literal["forced", "sampled"] = "forced"
+    """What the real engine generates (`--engine real`; the simulator knows no tokens and takes no notice). `forced`:
+    tokens that stand for the workload's content. `sampled`: what the model says, as long as the workload has it."""
 
 
 class Scenario(Section):

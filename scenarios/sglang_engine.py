@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..policies.core.config import EngineConfig, PrefixIndex
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import MemoryBudget
-from ..policies.core.model_spec import ACTIVATION_BYTES, ModelSpec
+from ..policies.core.model_spec import ModelSpec
 from ..policies.core.static_memory import static_memory_budget
 from .sglang_defaults import ResolvedSglang
 
@@ -18,7 +18,7 @@ def sglang_budget(engine: ResolvedSglang, model: ModelSpec, gpu: GpuSpec, tensor
         tensor_parallel=tensor_parallel,
         mem_fraction_static=engine.mem_fraction_static,
         page_size=engine.page_size,
-        kv_dtype_bytes=sglang_kv_bytes(engine),
+        kv_dtype_bytes=sglang_kv_bytes(engine, model),
         max_total_tokens=engine.max_total_tokens,
     )
 
@@ -46,6 +46,6 @@ def sglang_config(engine: ResolvedSglang, budget: MemoryBudget, prefix_index: Pr
     )
 
 
-def sglang_kv_bytes(engine: ResolvedSglang) -> int:
+def sglang_kv_bytes(engine: ResolvedSglang, model: ModelSpec) -> int:
     """Bytes of a number in the KV cache."""
-    return 1 if engine.kv_cache_dtype.startswith("fp8") else ACTIVATION_BYTES
+    return 1 if engine.kv_cache_dtype.startswith("fp8") else model.activation_bytes

@@ -23,11 +23,16 @@ def _mode(policies: PolicySpecs, folders: Folders) -> object:
     return getattr(registry.create("preemption", policies["preemption"], folders), "mode", "recompute")
 
 
+def swaps(policies: PolicySpecs, folders: Folders) -> bool:
+    """Whether preempted sequences' KV goes to the host."""
+    return _mode(policies, folders) == "swap"
+
+
 def host_link(
     scenario: Scenario, policies: PolicySpecs, gpu: GpuSpec, budget: MemoryBudget, folders: Folders
 ) -> HostLink | None:
     """Each GPU's link to the host, None where nothing is swapped. ScenarioError where the data sheet has none."""
-    if _mode(policies, folders) != "swap":
+    if not swaps(policies, folders):
         return None
     try:
         return HostLink.of(gpu, budget.kv_bytes_per_token * budget.block_size)

@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from ..sim.metrics import DATA_SHEET, Summary, headline
+from ..sim.metrics import DATA_SHEET, DEVICE, Summary, headline
 
 MISSING = "-"
 LATENCIES = (
@@ -80,9 +80,10 @@ def engine_table(summary: Summary) -> Table:
 def swap_sentence(swaps: Mapping[str, Any]) -> str:
     """What was swapped to the host and back, for each GPU."""
     full = f"; {swaps['num_host_full']:,} more found the host full and recomputed" if swaps["num_host_full"] else ""
+    share = "" if swaps["time_share"] is None else f", {_percent(swaps['time_share'])} of the time"
     return (
         f"swapped to the host {swaps['num_out']:,} times ({swaps['out_bytes'] / GIB:.2f} GiB), back"
-        f" {swaps['num_in']:,} times ({swaps['in_bytes'] / GIB:.2f} GiB), {_percent(swaps['time_share'])} of the time;"
+        f" {swaps['num_in']:,} times ({swaps['in_bytes'] / GIB:.2f} GiB){share};"
         f" at most {swaps['peak_host_bytes'] / GIB:.2f} of {swaps['host_bytes'] / GIB:.2f} GiB there{full}"
     )
 
@@ -122,7 +123,7 @@ def warnings_of(summary: Summary) -> list[str]:
 def step_time_basis(summary: Summary) -> str | None:
     """What the steps' device time rests on, in words; None where it is the data sheet alone."""
     shares = summary["step_time_from"]
-    if summary["priced_by"] == DATA_SHEET:
+    if summary["priced_by"] in (DATA_SHEET, DEVICE):
         return None
     return ", ".join(f"{_percent(share)} {name.replace('_', ' ')}" for name, share in shares.items())
 

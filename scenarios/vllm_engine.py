@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..policies.core.config import EngineConfig, PrefixIndex
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.memory import MemoryBudget, memory_budget
-from ..policies.core.model_spec import ACTIVATION_BYTES, ModelSpec
+from ..policies.core.model_spec import ModelSpec
 from .vllm_defaults import ResolvedVllm
 
 
@@ -19,7 +19,7 @@ def vllm_budget(engine: ResolvedVllm, model: ModelSpec, gpu: GpuSpec, tensor_par
         max_num_batched_tokens=engine.max_num_batched_tokens,
         max_num_seqs=engine.max_num_seqs,
         block_size=engine.block_size,
-        kv_dtype_bytes=vllm_kv_bytes(engine),
+        kv_dtype_bytes=vllm_kv_bytes(engine, model),
         num_blocks=engine.num_gpu_blocks_override,
     )
 
@@ -42,6 +42,6 @@ def vllm_config(engine: ResolvedVllm, budget: MemoryBudget, prefix_index: Prefix
     )
 
 
-def vllm_kv_bytes(engine: ResolvedVllm) -> int:
+def vllm_kv_bytes(engine: ResolvedVllm, model: ModelSpec) -> int:
     """Bytes of a number in the KV cache."""
-    return 1 if engine.kv_cache_dtype == "fp8" else ACTIVATION_BYTES
+    return 1 if engine.kv_cache_dtype == "fp8" else model.activation_bytes

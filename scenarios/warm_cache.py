@@ -5,28 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..policies.core.engine import EngineCore
-from ..policies.core.records import EventRecord, RequestRecord, StepRecord
 from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver
 from ..sim.executor import SimExecutor
 from .assembly import Assembly
 from .errors import ScenarioError
-
-
-class _Unrecorded:
-    """Where the records of a pass go that only warms the cache."""
-
-    def on_step(self, record: StepRecord) -> None:
-        """Forget it."""
-
-    def on_gap(self, gap_ns: int, count: int) -> None:
-        """Forget it."""
-
-    def on_request(self, record: RequestRecord) -> None:
-        """Forget it."""
-
-    def on_event(self, record: EventRecord) -> None:
-        """Forget it."""
+from .unrecorded import Unrecorded
 
 
 def warm_up(
@@ -39,7 +23,7 @@ def warm_up(
     """
     before = assembly.core()
     executor = SimExecutor(assembly.cost_model(), assembly.host_link)
-    SimDriver(before, executor, workload, _Unrecorded(), frontend=assembly.frontend(), on_progress=on_progress).run()
+    SimDriver(before, executor, workload, Unrecorded(), frontend=assembly.frontend(), on_progress=on_progress).run()
     core.take_over_cache(before)
     return core.kv_cache.index.num_evictable
 

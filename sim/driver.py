@@ -12,37 +12,41 @@ An arrival at the very nanosecond of a step boundary is seen at that boundary: s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Protocol
 
 import simpy
 from simpy.events import Event
 
+from ..policies.core.bookkeeping import Bookkeeper, Flight, Journal, Recorder
 from ..policies.core.engine import EngineCore
-from ..policies.core.plan import StepPlan
-from ..policies.core.records import EventKind, EventRecord, RequestRecord, Status, record_of
-from ..policies.core.request import Arrival
-from ..policies.core.workload import Impatient, Workload
-from .bookkeeping import Bookkeeper, Flight, Journal, Recorder
+from ..policies.core.estimator import StepCost
+from ..policies.core.frontend import DIRECT, Frontend
+from ..policies.core.intake import Intake
+from ..policies.core.plan import StepPlan, StepResult
+from ..policies.core.request import Arrival, Output, Request
+from ..policies.core.stall import check_stall
+from ..policies.core.workload import Workload
 from .executor import SimExecutor
 from .step_end import StepEnd
 from .stretch import Stretch
 
 
-@dataclass(frozen=True, slots=True)
-class Frontend:
-    """What lies between client and engine, in nanoseconds: TTFT is more than prefill."""
+class StepExecutor(Protocol):
+    """What a driver in virtual time asks of an executor."""
 
-    ingress_ns: int = 0
-    """From sent to the engine's inbox: half a network round trip and tokenising."""
-    egress_ns: int = 0
-    """From a token's commit to the client: detokenising and the other half."""
+    def expect(self, request: Request, output: Output) -> None:
+        """Learn of a request before it is given to the core, and what it will generate."""
+        ...
 
+    def forget(self, request_id: str) -> None:
+        """The request ended."""
+        ...
 
-class StallError(RuntimeError):
-    """Requests wait, nothing runs and nothing can be admitted."""
+    def execute(self, plan: StepPlan) -> tuple[StepResult, StepCost]:
+        """Predict a step, or carry it out and measure. To be called right after it was planned."""
+        ...
 
 
 class SimDriver:
@@ -51,34 +55,33 @@ class SimDriver:
     def __init__(
         self,
         core: EngineCore,
-        executor: SimExecutor,
+        executor: StepExecutor,
         workload: Workload,
         recorder: Recorder,
         *,
-        frontend: Frontend = Frontend(),
+        frontend: Frontend = DIRECT,
         warmup_ns: int = 0,
         journal: Journal | None = None,
         leaps: bool = True,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> None:
+        """`leaps`: steps in which nothing can be decided are carried out in one go; a SimExecutor alone can do that."""
         self.core = core
-        self.num_ended = 0
         self._executor = executor
         self._workload = workload
-        self._recorder = recorder
         self._frontend = frontend
-        self._warmup_ns = warmup_ns
         self._journal = journal
         self._on_progress = on_progress
         self._env = simpy.Environment(initial_time=0)
-        self._inbox: deque[Arrival] = deque()
-        self._given_up: list[str] = []  # requests to abort at the next boundary
+        self._intake = Intake(core, executor, workload, recorder, self, frontend, warmup_ns, journal)
         self._num_expected = 0  # arrivals under way, and the source while it is open
         self._wake: Event | None = None
         self._due: list[int] = []  # heap: when the requests under way will reach the inbox
         self._books = Bookkeeper(recorder)
-        self._stretch = Stretch(core, executor, recorder, self._books)
-        self._leaps = leaps and journal is None  # a journal holds every plan
+        self._stretch: Stretch | None = None
+        if leaps and journal is None:  # a journal holds every plan
+            assert isinstance(executor, SimExecutor), "only a predicted stretch can be skipped"
+            self._stretch = Stretch(core, executor, recorder, self._books)
         self._flights: deque[Flight] = deque()
         self._device_free_ns = 0
         self._host_free_ns = 0
@@ -104,6 +107,12 @@ class SimDriver:
         self._num_expected -= 1
         self._alert()
 
+    def arrive_at(self, due_ns: int, arrival: Arrival) -> None:
+        """Let a request that another's end set off come in time."""
+        self._num_expected += 1
+        heappush(self._due, due_ns)
+        self._env.process(self._later(arrival, due_ns - int(self._env.now)))
+
     def _later(self, arrival: Arrival, delay_ns: int) -> Generator[Event, Any, None]:
         yield self._env.timeout(delay_ns)
         heappop(self._due)
@@ -111,14 +120,18 @@ class SimDriver:
         self._receive(arrival)
 
     def _receive(self, arrival: Arrival) -> None:
-        self._inbox.append(arrival)
+        self._intake.inbox.append(arrival)
         self._alert()
+
+    def give_up_at(self, due_ns: int, request_id: str) -> None:
+        """Let a client give up in time."""
+        heappush(self._due, due_ns)
+        self._env.process(self._give_up(request_id, due_ns - int(self._env.now)))
 
     def _give_up(self, request_id: str, delay_ns: int) -> Generator[Event, Any, None]:
         yield self._env.timeout(delay_ns)
         heappop(self._due)
-        if request_id in self.core.sequences:
-            self._given_up.append(request_id)
+        if self._intake.give_up(request_id):
             self._alert()
 
     def _alert(self) -> None:
@@ -126,90 +139,13 @@ class SimDriver:
             self._wake.succeed()
             self._wake = None
 
-    def _drain(self, now_ns: int) -> None:
-        """Hand the inbox to the core: this fixes the order of arrivals at equal times."""
-        if self._given_up:
-            self._abort(now_ns)
-        ingress = self._frontend.ingress_ns
-        while self._inbox:
-            arrival = self._inbox.popleft()
-            request = arrival.request
-            if ingress:
-                request = replace(request, arrival_ns=request.arrival_ns + ingress)
-                arrival = replace(arrival, request=request)
-            if self._journal:
-                self._journal.added(arrival, now_ns)
-            if arrival.refusal is not None:
-                record, reason = replace(record_of(request), status=Status.REFUSED), arrival.refusal
-            else:
-                self._executor.expect(request.id, request.max_tokens, arrival.output)
-                record, reason = self.core.add_request(request, now_ns), ""
-            record.intended_ns = record.sent_ns = request.arrival_ns - ingress
-            if record.status is Status.REFUSED:
-                reason = reason or self.core.refusal(request) or ""
-                self._recorder.on_event(
-                    EventRecord(self.core.num_steps, now_ns, EventKind.REFUSE, request.id, None, 0, reason)
-                )
-                self._ended(record, now_ns)
-                continue
-            if record.sent_ns < self._warmup_ns:
-                self.core.sequences[request.id].is_measured = False
-            if arrival.patience_ns is not None:
-                self._await_answer(arrival, now_ns)
-
-    def _await_answer(self, arrival: Arrival, now_ns: int) -> None:
-        """Let the client give up in time, which the engine learns as late as it learns of a request."""
-        assert arrival.patience_ns is not None
-        due = max(arrival.time_ns + arrival.patience_ns + self._frontend.ingress_ns, now_ns)
-        heappush(self._due, due)
-        self._env.process(self._give_up(arrival.request.id, due - now_ns))
-
-    def _abort(self, now_ns: int) -> None:
-        """Abort the requests whose clients gave up, unless they have ended at this very boundary."""
-        given_up, self._given_up = self._given_up, []
-        for request_id in given_up:
-            record = self.core.abort(request_id, now_ns)
-            if record is None:
-                continue
-            if self._journal:
-                self._journal.aborted(request_id, now_ns)
-            event = EventRecord(self.core.num_steps, now_ns, EventKind.ABORT, request_id, None, 0, "timeout")
-            self._recorder.on_event(event)
-            self._ended(record, now_ns)
-
-    def _ended(self, record: RequestRecord, now_ns: int) -> None:
-        egress = self._frontend.egress_ns
-        if egress and record.first_token_ns is not None and record.last_token_ns is not None:
-            record.first_token_ns += egress
-            record.last_token_ns += egress
-        self.num_ended += 1
-        self._executor.forget(record.request_id)
-        self._recorder.on_request(record)
-        workload = self._workload
-        if record.status is Status.ABORTED and isinstance(workload, Impatient):
-            self._follow(workload.on_give_up(record.request_id, now_ns), now_ns)
-        else:
-            self._follow(workload.on_finish(record.request_id, now_ns + egress), now_ns)
-
-    def _follow(self, arrivals: Iterable[Arrival], now_ns: int) -> None:
-        """Send what the end of a request set off."""
-        for arrival in arrivals:
-            delay = arrival.time_ns + self._frontend.ingress_ns - now_ns
-            if delay > 0:
-                self._num_expected += 1
-                heappush(self._due, now_ns + delay)
-                self._env.process(self._later(arrival, delay))
-            else:
-                self._inbox.append(arrival)
-
     # Steps
 
     def _engine(self) -> Generator[Event, Any, None]:
-        env, core = self._env, self.core
-        depth = core.config.depth
+        env, intake, depth = self._env, self._intake, self.core.config.depth
         while True:
             now = int(env.now)
-            self._drain(now)
+            intake.drain(now)
             leapt = self._leap(now)
             if leapt > now:
                 yield StepEnd(env, leapt - now)
@@ -227,7 +163,7 @@ class SimDriver:
                 self._wake = env.event()
                 yield self._wake
                 yield StepEnd(env, 0)  # let everyone who comes at this nanosecond come first
-            elif not self._inbox:
+            elif not intake.inbox:
                 return
 
     def _plan(self, now_ns: int) -> bool:
@@ -239,8 +175,7 @@ class SimDriver:
         if self._journal:
             self._journal.planned(plan)
         result, cost = self._executor.execute(plan)
-        if not plan.rows and not plan.num_decodes:
-            self._check_stall(plan)
+        check_stall(core, plan)
         host_end = now_ns + cost.host_ns
         start = max(host_end, self._device_free_ns)
         end = start + cost.device_ns
@@ -248,15 +183,8 @@ class SimDriver:
         self._device_free_ns = end
         self._flights.append(Flight(plan, result, cost, start, end))
         if self._on_progress is not None and not plan.step & 1023:
-            self._on_progress(now_ns, self.num_ended)
+            self._on_progress(now_ns, self._intake.num_ended)
         return True
-
-    def _check_stall(self, plan: StepPlan) -> None:
-        """Raise StallError where neither a plan nor one that is in flight changes anything."""
-        plans = (plan, *(flight.plan for flight in self._flights))
-        if not any(p.rows or p.num_decodes or p.preempted or p.aborted for p in plans):
-            waiting, free = self.core.num_waiting, self.core.num_free_blocks
-            raise StallError(f"step {plan.step}: {waiting} requests wait, nothing runs, {free} blocks are free")
 
     def _commit(self, flight: Flight, now_ns: int) -> None:
         plan, result, books = flight.plan, flight.result, self._books
@@ -266,18 +194,18 @@ class SimDriver:
         books.gaps(events.gaps)
         books.step(flight, events)
         for sequence in events.finished:
-            self._ended(sequence.record, now_ns)
+            self._intake.ended(sequence.record, now_ns)
 
     def _leap(self, now_ns: int) -> int:
         """Carry out the steps in which nothing can be decided; returns the time at which something may be."""
-        steps = self._stretch.num_steps(self._flights) if self._leaps else 0
-        if not steps:
+        stretch = self._stretch
+        if stretch is None or not (steps := stretch.num_steps(self._flights)):
             return now_ns
         horizon = self._due[0] if self._due else None
-        end = self._stretch.run(now_ns, steps, horizon, self._flights, self._device_free_ns)
+        end = stretch.run(now_ns, steps, horizon, self._flights, self._device_free_ns)
         if end.flights:
             self._flights = deque(end.flights)
         self._host_free_ns, self._device_free_ns = end.host_free_ns, end.device_free_ns
         if self._on_progress is not None:
-            self._on_progress(end.now_ns, self.num_ended)
+            self._on_progress(end.now_ns, self._intake.num_ended)
         return end.now_ns

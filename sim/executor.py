@@ -8,7 +8,7 @@ from operator import length_hint
 
 from ..policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from ..policies.core.plan import StepPlan, StepResult
-from ..policies.core.request import Output
+from ..policies.core.request import Output, Request
 from ..policies.core.stop_calendar import StopCalendar
 from .cost_model.host_link import HostLink
 from .cost_model.shares import TimeShares
@@ -34,9 +34,9 @@ class SimExecutor:
         """What the device time of the steps so far rests on."""
         self._stops = StopCalendar()
 
-    def expect(self, request_id: str, max_tokens: int, output: Output) -> None:
+    def expect(self, request: Request, output: Output) -> None:
         """Learn what a request will really generate."""
-        self._stops.expect(request_id, max_tokens, output)
+        self._stops.expect(request.id, request.max_tokens, output)
 
     def forget(self, request_id: str) -> None:
         """The request ended."""
@@ -54,7 +54,10 @@ class SimExecutor:
         if plan.swaps:
             assert self._host_link is not None, "KV is swapped without a link to the host"
             cost = cost._replace(device_ns=cost.device_ns + self._host_link.copy_ns(plan.num_blocks_copied))
-        return StepResult(cost.device_ns, self._stops.stopped(plan)), cost
+        result = StepResult(cost.device_ns)
+        if self._stops.lengths and not is_empty:
+            result.stopped = self._stops.stopped(plan)
+        return result, cost
 
     def costs_of_decodes(self, num_decodes: int, context_tokens: int, max_context: int) -> CostStream:
         """Predict step after step of nothing but these decodes, whose contexts grow by one each step.

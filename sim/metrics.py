@@ -39,6 +39,8 @@ MEMORY_KEYS = (
 )
 
 DATA_SHEET = "data sheet"
+DEVICE = "device"
+"""What priced the steps of the real engine: they were measured."""
 Summary = dict[str, Any]
 
 
@@ -99,6 +101,8 @@ class RunFacts:
     """The measured profile that priced the steps, or the data sheet."""
     step_time_from: Mapping[str, float] = field(default_factory=lambda: TimeShares().summary())
     """Shares of the device time that were measured, interpolated, extrapolated, or taken from the data sheet."""
+    real: Mapping[str, object] | None = None
+    """Where it ran on the real engine: on which device, with which kernels, and so on."""
 
 
 def summarize(records: Records, run: RunFacts) -> Summary:
@@ -119,6 +123,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "scenario": run.scenario,
         "seed": run.seed,
         "version": run.version,
+        **(run.real or {}),
         "preset": run.preset,
         "model": run.model,
         "gpu": run.gpu,
@@ -139,7 +144,7 @@ def summarize(records: Records, run: RunFacts) -> Summary:
         "num_steps": fold.num_steps,
         "num_extrapolated_steps": fold.num_extrapolated_steps,
         "step_time_from": dict(run.step_time_from),
-        **_figures_over_time(fold),
+        **_figures_over_time(fold, knows_floors=run.real is None),
         "closed_loop": run.closed_loop,
         **_load_figures(everything, queue, run.closed_loop),
         "usable_blocks": run.usable_blocks,
@@ -154,13 +159,21 @@ def headline(summary: Summary) -> str:
     """What ran, in a line: model, GPUs, preset, and the policies that are not the preset's own."""
     gpus = f"{summary['tensor_parallel']} x {summary['gpu']}" if summary["tensor_parallel"] > 1 else summary["gpu"]
     parts = [f"{summary['model']} on {gpus}"] if summary["model"] else []
-    parts += [f"profile {summary['priced_by']}"] if summary["priced_by"] != DATA_SHEET else []
+    if is_real(summary):
+        parts.append(f"real engine ({summary['kernels']} kernels, {summary['dtype']}, {summary['clock']} clock)")
+    elif summary["priced_by"] != DATA_SHEET:
+        parts.append(f"profile {summary['priced_by']}")
     parts += [summary["preset"]] if summary["preset"] else []
     for kind, spec in summary["departures"].items():
         parameters = ", ".join(f"{key} {value}" for key, value in spec.items() if key != "name")
         parts.append(f"{kind} {spec['name']}" + (f" ({parameters})" if parameters else ""))
     parts += ["warm cache"] if summary["cache"] == "warm" else []
     return f"{summary['scenario']}: {', '.join(parts)}" if parts else str(summary["scenario"])
+
+
+def is_real(summary: Summary) -> bool:
+    """Whether it is of a run on the real engine."""
+    return summary.get("engine") == "real"
 
 
 def summary_json(summary: Summary) -> str:
@@ -222,15 +235,18 @@ def _cache_figures(measured: RequestColumns) -> Summary:
     return {"prefix_hit_rate": hit / queried if queried else None, "cached_tokens": hit}
 
 
-def _figures_over_time(fold: StepFold) -> Summary:
+def _figures_over_time(fold: StepFold, knows_floors: bool) -> Summary:
+    """Of a run that nothing priced, the steps' FLOPs and bytes are not known."""
     length_ns = fold.window.length_ns
-    work = {"busy": fold.busy_ns, "flops": fold.compute_ns, "bandwidth": fold.memory_ns}
+    work: dict[str, float | None] = {"busy": fold.busy_ns, "flops": fold.compute_ns, "bandwidth": fold.memory_ns}
+    if not knows_floors:
+        work |= {"flops": None, "bandwidth": None}
     return {
         "kv_usage": fold.used_blocks.summary(length_ns, scale=fold.usable_blocks),
         "fragmentation": fold.fragmentation.summary(),
         "running": fold.running.summary(length_ns),
         "waiting": fold.waiting.summary(length_ns),
-        "utilization": {name: ns / length_ns if length_ns else None for name, ns in work.items()},
+        "utilization": {name: ns / length_ns if length_ns and ns is not None else None for name, ns in work.items()},
     }
 
 

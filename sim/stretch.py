@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from typing import NamedTuple
 
+from ..policies.core.bookkeeping import Bookkeeper, Flight, Recorder, step_record
 from ..policies.core.engine import EngineCore
 from ..policies.core.estimator import StepCost
 from ..policies.core.plan import Eviction, StepResult
 from ..policies.core.records import StepKind, StepRecord
-from .bookkeeping import Bookkeeper, Flight, Recorder, step_record
 from .executor import SimExecutor
 
 SHORTEST = 2

@@ -19,7 +19,9 @@ class HostFacts:
     """The host's memory and the way there."""
 
     num_blocks: int
-    link: HostLink
+    block_bytes: int
+    link: HostLink | None
+    """None: copies were measured as a part of their steps."""
 
 
 def swap_figures(events: Sequence[EventRecord], host: HostFacts, span: Window) -> dict[str, Any]:
@@ -31,8 +33,8 @@ def swap_figures(events: Sequence[EventRecord], host: HostFacts, span: Window) -
     number = Counter(event.kind for event in since)
     out, back = (_blocks(since, kind) for kind in (EventKind.SWAP_OUT, EventKind.SWAP_IN))
     steps = _blocks_by_step(since)
-    copy_ns = sum(map(host.link.copy_ns, steps.values()))
-    block_bytes = host.link.block_bytes
+    copy_ns = None if host.link is None else sum(map(host.link.copy_ns, steps.values()))
+    block_bytes = host.block_bytes
     return {
         "num_out": number[EventKind.SWAP_OUT],
         "num_in": number[EventKind.SWAP_IN],
@@ -40,8 +42,8 @@ def swap_figures(events: Sequence[EventRecord], host: HostFacts, span: Window) -
         "num_dropped": number[EventKind.SWAP_DROP],
         "out_bytes": out * block_bytes,
         "in_bytes": back * block_bytes,
-        "copy_s": copy_ns / 1e9,
-        "time_share": copy_ns / span.length_ns if span.length_ns else None,
+        "copy_s": None if copy_ns is None else copy_ns / 1e9,
+        "time_share": copy_ns / span.length_ns if copy_ns is not None and span.length_ns else None,
         "host_bytes": host.num_blocks * block_bytes,
         "peak_host_bytes": _peak_blocks(events) * block_bytes,
     }

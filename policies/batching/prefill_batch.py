@@ -80,7 +80,7 @@ class PrefillBatch:
         """The next chunk of a prompt that is computed in part; it counts as the last of the running list."""
         wanted = sequence.num_tokens - sequence.computed
         given = wanted if self.budget.chunk_left is None else self.budget.continuing(wanted)
-        self.step.core.put_last([sequence])
+        self.step.core.running_list.put_last([sequence])
         self.step.proceed(sequence, given)
         self.members.append(sequence)
         self.budget.charge(sequence, given, is_whole=given == wanted)
@@ -144,10 +144,10 @@ class PrefillBatch:
         step.take_memory()
         if not self.policy.mixed_chunk or not self.running:
             return False
-        core.put_first(self.members)
+        core.running_list.put_first(self.members)
         if step.decode_all(self.policy.loose_decodes(step)):
             return True
-        core.put_last(self.members)
+        core.running_list.put_last(self.members)
         step.make_room(cache.pool.num_free * cache.block_size)  # all that can be evicted was, in vain
         return False
 

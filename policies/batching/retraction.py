@@ -19,7 +19,7 @@ def make_room_for_decodes(step: StepBuilder, policy: PrefillFirst) -> bool:
     running = policy.running(step)
     if order is not None:
         running = order(running)
-        step.core.put_last(running)
+        step.core.running_list.put_last(running)
     while not _fits(step, running) and len(running) > 1:
         victim = step.core.policies.preemption.victim(running)
         running.remove(victim)

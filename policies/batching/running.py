@@ -29,7 +29,7 @@ def _wants(step: StepBuilder, loose: list[Sequence]) -> list[tuple[Sequence, int
         wanted = step.wanted(sequence)
         if step.request_limit is not None:
             wanted = min(wanted, step.request_limit)
-        if wanted > left and sequence.admission < step.core.last_decode_admission():
+        if wanted > left and sequence.admission < step.core.running_list.last_decode_admission():
             return None
         if sequence.is_prefilling and prefill_left is not None:
             wanted = min(wanted, prefill_left)

@@ -155,7 +155,7 @@ class StepBuilder:
     def dissolve(self) -> None:
         """Let all members leave the decode batch, so that they can be walked one by one; they join again later."""
         for sequence in self.core.batch.members():
-            self.core.leave_batch(sequence)
+            self.core.running_list.leave_batch(sequence)
 
     def extend(self, sequence: Sequence, num_tokens: int) -> bool:
         """Give a running sequence outside the batch `num_tokens` tokens in this step.
@@ -195,7 +195,7 @@ class StepBuilder:
             self.budget += row.num_tokens
             if row.is_prefill and self.prefill_budget is not None:
                 self.prefill_budget += row.num_tokens - row.num_drafts
-        core.take_out(victim)
+        core.running_list.take_out(victim)
         num_blocks = core.kv_cache.num_held(victim)
         core.kv_cache.release(victim)
         reason = "prefill" if by is not None and by.is_prefilling else "decode"
@@ -283,7 +283,7 @@ class StepBuilder:
         is_prefill = not sequence.resumes_decoding
         if sequence.num_swapped:
             core.host.bring_back(sequence, match.num_blocks)
-        core.put_in(sequence)
+        core.running_list.put_in(sequence)
         self._add(Row(sequence, num_tokens, num_drafts, is_prefill))
 
     def block(self, reason: Blocked) -> None:

@@ -11,7 +11,6 @@ Up to `config.depth` plans may be in flight; they are committed in the order in 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence as Items
 
 from .builder import StepBuilder
 from .config import EngineConfig, Policies
@@ -26,6 +25,7 @@ from .radix_node import RadixNode
 from .records import RequestRecord, Status, record_of
 from .refusal import refusal
 from .request import Request
+from .running_list import RunningList
 from .sequence import Sequence, State
 from .steady import SteadyDecode
 from .wait_clock import WaitClock
@@ -50,24 +50,22 @@ class EngineCore:
         self.sequences: dict[str, Sequence] = {}
         """Every sequence that has not ended, by request id."""
         self.waiting = WaitingQueue()
-        self.running: dict[int, Sequence] = {}
-        """By admission number, in its order."""
-        self.loose: dict[int, Sequence] = {}
-        """Of these, the ones outside the decode batch."""
         self.batch = DecodeBatch(config.block_size)
         self.in_flight: deque[StepPlan] = deque()
+        self.running_list = RunningList(self.batch, self.in_flight)
+        self.running = self.running_list.members
+        """By admission number."""
+        self.loose = self.running_list.loose
+        """Of these, the ones outside the decode batch."""
         self.num_steps = 0
         self._num_seen = 0
         self._num_entries = 0
-        self._num_admissions = 0
-        self._front = 0
         self.num_prefilled = 0
         """Tokens prefilled so far, those of preempted sequences each time."""
         self.num_left = 0
         """Running sequences that have ended so far."""
         self.emptied_ns: int | None = None
         """When a sequence last ended as the only one in the engine."""
-        self._left: list[Sequence] = []
         self.builder = StepBuilder(self)
         self.steady = SteadyDecode(self)
         self.outlook = Outlook(self)
@@ -115,10 +113,6 @@ class EngineCore:
     def prefix_root(self) -> RadixNode:
         """The radix tree's root."""
         return radix_cache_of(self).tree.root
-
-    def last_decode_admission(self) -> int:
-        """The latest admission number in the decode batch; 0 if it is empty."""
-        return next((key for key in reversed(self.running) if self.running[key].in_batch), 0)
 
     def take_over_cache(self, other: EngineCore) -> None:
         """Begin with the KV cache of an idle engine of the same configuration, and the eviction policy that orders it.
@@ -186,9 +180,9 @@ class EngineCore:
             self._apply_rows(plan, builder.rows)
         if plan.batch_number is not None:
             for sequence in self.batch.ending():
-                self.leave_batch(sequence)
-        if self._left:
-            plan.left, self._left = self._left, []
+                self.running_list.leave_batch(sequence)
+        if self.running_list.left:
+            plan.left, self.running_list.left = self.running_list.left, []
         if cache.evictions:
             plan.evictions, cache.evictions = cache.evictions, []
         if cache.grants is not None:
@@ -231,47 +225,6 @@ class EngineCore:
         sequence.entry, sequence.prefill_mark = self._num_entries, self.num_prefilled
         self._num_entries += 1
 
-    def put_in(self, sequence: Sequence) -> None:
-        """Append a sequence to the running list."""
-        self._num_admissions += 1
-        sequence.admission = self._num_admissions
-        sequence.state = State.RUNNING
-        self.running[sequence.admission] = self.loose[sequence.admission] = sequence
-
-    def take_out(self, sequence: Sequence) -> None:
-        """Remove a sequence from the running list."""
-        if sequence.in_batch:
-            self.leave_batch(sequence)
-        del self.running[sequence.admission], self.loose[sequence.admission]
-
-    def put_first(self, sequences: Items[Sequence]) -> None:
-        """Move running sequences outside the decode batch to the front of the running list, in this order."""
-        self._front -= len(sequences)
-        self._renumber(sequences, self._front)
-
-    def put_last(self, sequences: Items[Sequence]) -> None:
-        """Move running sequences outside the decode batch to the end of the running list, in this order."""
-        self._renumber(sequences, self._num_admissions + 1)
-        self._num_admissions += len(sequences)
-
-    def _renumber(self, sequences: Items[Sequence], first: int) -> None:
-        for number, sequence in enumerate(sequences, first):
-            del self.running[sequence.admission], self.loose[sequence.admission]
-            sequence.admission = number
-            self.running[number] = self.loose[number] = sequence
-
-    def leave_batch(self, sequence: Sequence) -> None:
-        """Take a member out of the decode batch; its tokens in flight are delivered to it alone."""
-        pending = self.batch.leave(sequence)
-        self.loose[sequence.admission] = sequence
-        self._left.append(sequence)
-        for plan in reversed(self.in_flight):
-            if not pending:
-                break
-            if plan.batch_number is not None:
-                plan.detached = [*plan.detached, sequence]
-                pending -= 1
-
     # Inside a step
 
     def _apply_rows(self, plan: StepPlan, rows: dict[Sequence, Row]) -> None:
@@ -295,8 +248,7 @@ class EngineCore:
             if row.samples:
                 sequence.in_flight += 1
                 if not speculates and known + 1 < sequence.end:
-                    del self.loose[sequence.admission]
-                    self.batch.join(sequence)
+                    self.running_list.join_batch(sequence)
                     joined.append(sequence)
         if joined:
             plan.joined = joined
@@ -312,7 +264,7 @@ class EngineCore:
     def end(self, sequence: Sequence, status: Status) -> None:
         """Take a sequence out of the engine and free its blocks."""
         if sequence.state is State.RUNNING:
-            self.take_out(sequence)
+            self.running_list.take_out(sequence)
             self.kv_cache.finish(sequence)
             self.num_left += 1
         else:
@@ -333,7 +285,7 @@ class EngineCore:
         """Assert that blocks are conserved and every sequence stands in exactly one place."""
         held = [*self.running.values(), *self.waiting]
         assert {s.id for s in held} == set(self.sequences), "a sequence is lost"
-        assert len(self.loose) + self.batch.size == len(self.running), (len(self.loose), self.batch.size)
+        self.running_list.check_integrity()
         self.kv_cache.check_integrity(held, self.batch)
         self.host.check_integrity(self.waiting, self.running.values())
 

@@ -36,6 +36,8 @@ class GpuSpec:
 
         int4 weights are multiplied in bf16: kernels turn them back on the way.
         """
+        if dtype == "fp32":
+            raise ValueError(f"{self.name}: the data sheet does not say how fast fp32 is; choose another precision")
         if dtype != "fp8":
             return self.bf16_flop_per_s
         if self.fp8_flop_per_s is None:

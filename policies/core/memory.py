@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .gpu_spec import GpuSpec
-from .model_spec import ACTIVATION_BYTES, ModelSpec
+from .model_spec import ModelSpec
 from .specs import GIB
 
 SAMPLER_BYTES_PER_LOGIT = 2 + 4 + (4 + 8) + 4 + 1 + 4
@@ -21,10 +21,6 @@ NON_TORCH_BYTES = round(0.16 * GIB)
 
 MIN_BLOCKS = 2
 """The null block, which is never handed out, and one to use."""
-
-
-class DoesNotFit(ValueError):
-    """The model leaves no room for KV, or for as much of it as was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +52,15 @@ class MemoryBudget:
         return self.num_blocks / self.blocks_per_request(tokens)
 
 
+class DoesNotFit(ValueError):
+    """The model leaves no room for KV, or for as much of it as was asked for."""
+
+    def __init__(self, message: str, budget: MemoryBudget) -> None:
+        super().__init__(message)
+        self.budget = budget
+        """What would be needed, with the least KV or as much as was asked for."""
+
+
 def memory_budget(
     model: ModelSpec,
     gpu: GpuSpec,
@@ -65,7 +70,7 @@ def memory_budget(
     max_num_batched_tokens: int,
     max_num_seqs: int,
     block_size: int,
-    kv_dtype_bytes: int = ACTIVATION_BYTES,
+    kv_dtype_bytes: int | None = None,
     num_blocks: int | None = None,
 ) -> MemoryBudget:
     """The budget of each GPU. `num_blocks` pins the pool; else what is left over is KV, in whole blocks.
@@ -76,7 +81,7 @@ def memory_budget(
     model.check_tensor_parallel(tensor_parallel)
     if not 0 < gpu_memory_utilization <= 1:
         raise ValueError(f"gpu_memory_utilization is {gpu_memory_utilization}; it must be above 0, at most 1")
-    if min(max_num_batched_tokens, max_num_seqs, block_size, kv_dtype_bytes) < 1:
+    if min(max_num_batched_tokens, max_num_seqs, block_size, 1 if kv_dtype_bytes is None else kv_dtype_bytes) < 1:
         raise ValueError("max_num_batched_tokens, max_num_seqs, block_size and KV bytes must be at least 1")
     if num_blocks is not None and num_blocks < MIN_BLOCKS:
         raise ValueError(f"num_blocks is {num_blocks}; it must be at least {MIN_BLOCKS}, the null block included")
@@ -88,15 +93,7 @@ def memory_budget(
     limit = budget if num_blocks is None else gpu.memory_bytes  # a pinned pool overrides the utilisation
     available = limit - weights - activations - buffers
     blocks = num_blocks or max(MIN_BLOCKS, available // block_bytes)
-    if blocks * block_bytes > available:
-        share = f" ({gpu_memory_utilization:g} of {gib(gpu.memory_bytes)})" if num_blocks is None else ""
-        raise DoesNotFit(
-            f"{model.name} does not fit {gpu.name} with tensor_parallel {tensor_parallel}:"
-            f" weights {gib(weights)} + activations {gib(activations)} + buffers {gib(buffers)}"
-            f" + KV {gib(blocks * block_bytes)} ({blocks:,} blocks)"
-            f" exceed {gib(limit)}{share}"
-        )
-    return MemoryBudget(
+    found = MemoryBudget(
         weights_bytes=weights,
         kv_bytes=blocks * block_bytes,
         activations_bytes=activations,
@@ -107,6 +104,16 @@ def memory_budget(
         block_size=block_size,
         num_blocks=blocks,
     )
+    if found.kv_bytes > available:
+        share = f" ({gpu_memory_utilization:g} of {gib(gpu.memory_bytes)})" if num_blocks is None else ""
+        raise DoesNotFit(
+            f"{model.name} does not fit {gpu.name} with tensor_parallel {tensor_parallel}:"
+            f" weights {gib(weights)} + activations {gib(activations)} + buffers {gib(buffers)}"
+            f" + KV {gib(found.kv_bytes)} ({blocks:,} blocks)"
+            f" exceed {gib(limit)}{share}",
+            found,
+        )
+    return found
 
 
 def concurrency_note(budget: MemoryBudget, wanted_concurrency: int, tokens_per_request: int) -> str | None:
@@ -126,15 +133,15 @@ def activation_bytes(model: ModelSpec, tensor_parallel: int, max_num_batched_tok
     mlp = (
         3 * model.intermediate_size // tensor_parallel * max(model.experts_per_token, 1)
     )  # gate and up, and their product
-    layer = max_num_batched_tokens * (2 * model.hidden_size + max(attention, mlp)) * ACTIVATION_BYTES
+    layer = max_num_batched_tokens * (2 * model.hidden_size + max(attention, mlp)) * model.activation_bytes
     rows = min(max_num_seqs, max_num_batched_tokens)
-    hidden = max_num_batched_tokens * model.hidden_size * ACTIVATION_BYTES
+    hidden = max_num_batched_tokens * model.hidden_size * model.activation_bytes
     return max(layer, hidden + rows * model.vocab_size * SAMPLER_BYTES_PER_LOGIT)
 
 
 def buffer_bytes(model: ModelSpec) -> int:
     """Runtime buffers on each GPU: the table of rotary sines and cosines, and what torch did not allocate."""
-    return model.max_position_embeddings * model.head_dim * ACTIVATION_BYTES + NON_TORCH_BYTES
+    return model.max_position_embeddings * model.head_dim * model.activation_bytes + NON_TORCH_BYTES
 
 
 def gib(num_bytes: int) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Dtype = Literal["bf16", "fp8", "int4"]
-DTYPE_BITS: dict[Dtype, int] = {"bf16": 16, "fp8": 8, "int4": 4}
+Dtype = Literal["fp32", "bf16", "fp8", "int4"]
+DTYPE_BITS: dict[Dtype, int] = {"fp32": 32, "bf16": 16, "fp8": 8, "int4": 4}
 INT4_GROUP = 128
 INT4_GROUP_BITS = 16 + 4
 """A scale and a zero point for each group of 128 weights, in AWQ and GPTQ checkpoints alike."""
 ACTIVATION_BYTES = 2
-"""Of activations, embeddings, norms and lm_head: 16 bits whatever the linear layers are."""
+"""Of activations, embeddings, norms and lm_head: 16 bits whatever the linear layers are, unless they are fp32."""
 
 
 def stored_bytes(num_weights: int, dtype: Dtype) -> int:
@@ -37,7 +37,8 @@ class ModelSpec:
     vocab_size: int
     max_position_embeddings: int
     dtype: Dtype = "bf16"
-    """Of the linear layers' weights; bf16 stands for float16 too, whose size and speed are the same."""
+    """Of the linear layers' weights; bf16 stands for float16 too, whose size and speed are the same. fp32 is what all
+    numbers are then: the real engine on a CPU."""
     tied_embeddings: bool = False
     """lm_head shares the embedding's weights."""
     attention_bias: bool = False
@@ -81,6 +82,11 @@ class ModelSpec:
             raise ValueError(f"{self.name}: {self.num_heads} heads cannot share {self.num_kv_heads} KV heads evenly")
 
     @property
+    def activation_bytes(self) -> int:
+        """Of a number in activations, embeddings, norms and lm_head, and in a KV cache that is not quantized."""
+        return 4 if self.dtype == "fp32" else ACTIVATION_BYTES
+
+    @property
     def num_parameters(self) -> int:
         """Parameters of the whole model; tied embeddings count once."""
         return self.num_layers * (self._layer_linear(1) + self._layer_other(1)) + self._outer(1)
@@ -88,15 +94,17 @@ class ModelSpec:
     def weight_bytes(self, tensor_parallel: int = 1) -> int:
         """Bytes of weights on each GPU."""
         linear = stored_bytes(self._layer_linear(tensor_parallel), self.dtype)
-        other = self._layer_other(tensor_parallel) * ACTIVATION_BYTES
-        return self.num_layers * (linear + other) + self._outer(tensor_parallel) * ACTIVATION_BYTES
+        other = self._layer_other(tensor_parallel) * self.activation_bytes
+        return self.num_layers * (linear + other) + self._outer(tensor_parallel) * self.activation_bytes
 
-    def kv_bytes_per_token(self, tensor_parallel: int = 1, kv_dtype_bytes: int = ACTIVATION_BYTES) -> int:
+    def kv_bytes_per_token(self, tensor_parallel: int = 1, kv_dtype_bytes: int | None = None) -> int:
         """KV bytes of a token on each GPU: K and V of every layer and KV head that the GPU holds.
 
-        Sliding layers count in full: what falls out of their window is kept until the request ends.
+        Sliding layers count in full: what falls out of their window is kept until the request ends. A number takes
+        `kv_dtype_bytes`, those of an activation where left out.
         """
-        return 2 * self.num_layers * self.kv_heads_per_gpu(tensor_parallel) * self.head_dim * kv_dtype_bytes
+        number_bytes = kv_dtype_bytes or self.activation_bytes
+        return 2 * self.num_layers * self.kv_heads_per_gpu(tensor_parallel) * self.head_dim * number_bytes
 
     def active_experts(self, num_tokens: int) -> float:
         """Distinct experts that a layer's tokens need, on average: as if the router picked evenly and at random."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .gpu_spec import GpuSpec
 from .memory import NON_TORCH_BYTES, DoesNotFit, MemoryBudget, gib
-from .model_spec import ACTIVATION_BYTES, ModelSpec
+from .model_spec import ModelSpec
 
 
 def static_memory_budget(
@@ -19,7 +19,7 @@ def static_memory_budget(
     tensor_parallel: int,
     mem_fraction_static: float,
     page_size: int,
-    kv_dtype_bytes: int = ACTIVATION_BYTES,
+    kv_dtype_bytes: int | None = None,
     max_total_tokens: int | None = None,
 ) -> MemoryBudget:
     """The budget of each GPU in whole pages, all of which can be handed out.
@@ -31,7 +31,9 @@ def static_memory_budget(
     model.check_tensor_parallel(tensor_parallel)
     if not 0 < mem_fraction_static <= 1:
         raise ValueError(f"mem_fraction_static is {mem_fraction_static}; it must be above 0, at most 1")
-    if min(page_size, kv_dtype_bytes) < 1 or (max_total_tokens is not None and max_total_tokens < page_size):
+    if min(page_size, 1 if kv_dtype_bytes is None else kv_dtype_bytes) < 1 or (
+        max_total_tokens is not None and max_total_tokens < page_size
+    ):
         raise ValueError("page_size and KV bytes must be at least 1, max_total_tokens at least a page")
     weights = model.weight_bytes(tensor_parallel)
     free = gpu.memory_bytes - NON_TORCH_BYTES
@@ -39,14 +41,7 @@ def static_memory_budget(
     page_bytes = model.kv_bytes_per_token(tensor_parallel, kv_dtype_bytes) * page_size
     limit = static if max_total_tokens is None else free
     pages = max(1, (limit - weights) // page_bytes) if max_total_tokens is None else max_total_tokens // page_size
-    if weights + pages * page_bytes > limit:
-        share = f" ({mem_fraction_static:g} of {gib(free)})" if max_total_tokens is None else ""
-        raise DoesNotFit(
-            f"{model.name} does not fit {gpu.name} with tensor_parallel {tensor_parallel}:"
-            f" weights {gib(weights)} + KV {gib(pages * page_bytes)} ({pages * page_size:,} tokens)"
-            f" exceed {gib(limit)}{share}"
-        )
-    return MemoryBudget(
+    budget = MemoryBudget(
         weights_bytes=weights,
         kv_bytes=pages * page_bytes,
         activations_bytes=free - static,
@@ -58,3 +53,12 @@ def static_memory_budget(
         num_blocks=pages,
         num_null_blocks=0,
     )
+    if weights + budget.kv_bytes > limit:
+        share = f" ({mem_fraction_static:g} of {gib(free)})" if max_total_tokens is None else ""
+        raise DoesNotFit(
+            f"{model.name} does not fit {gpu.name} with tensor_parallel {tensor_parallel}:"
+            f" weights {gib(weights)} + KV {gib(budget.kv_bytes)} ({pages * page_size:,} tokens)"
+            f" exceed {gib(limit)}{share}",
+            budget,
+        )
+    return budget

@@ -16,18 +16,19 @@ class StopCalendar:
     """
 
     def __init__(self) -> None:
-        self._lengths: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
+        """Of the outputs of requests that stop by themselves; empty: nobody does, and plans need not be shown."""
         self._stops: dict[int, list[tuple[Sequence, int]]] = {}
         self._stop_numbers: list[int] = []
 
     def expect(self, request_id: str, max_tokens: int, output: Output) -> None:
         """Learn what a request will really generate."""
         if output.length < max_tokens:
-            self._lengths[request_id] = output.length
+            self.lengths[request_id] = output.length
 
     def forget(self, request_id: str) -> None:
         """The request ended."""
-        if self._lengths and self._lengths.pop(request_id, None) is not None and not self._lengths:
+        if self.lengths and self.lengths.pop(request_id, None) is not None and not self.lengths:
             self._stops.clear()
             self._stop_numbers.clear()
 
@@ -40,8 +41,6 @@ class StopCalendar:
     def stopped(self, plan: StepPlan) -> list[str]:
         """Requests whose last token comes with this step. To be called for every plan, right after it was made."""
         stopped: list[str] = []
-        if not self._lengths:
-            return stopped
         if plan.batch_number is not None:
             while self._stop_numbers and self._stop_numbers[0] < plan.batch_number:
                 heappop(self._stop_numbers)
@@ -67,7 +66,7 @@ class StopCalendar:
 
     def _left(self, sequence: Sequence) -> int | None:
         """Tokens that it will still generate after those planned; None: as many as `max_tokens` lets it."""
-        length = self._lengths.get(sequence.id)
+        length = self.lengths.get(sequence.id)
         if length is None:
             return None
         return length - (sequence.num_tokens + sequence.in_flight - sequence.prompt_tokens)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ...sim.columns import Floats
 from ...sim.intervals import half_width
+from ...sim.metrics import is_real
 from ...sim.percentiles import distribution
 from ..api import Result
 from ..errors import ScenarioError
@@ -94,6 +95,7 @@ def _side(result: Result) -> dict[str, Any]:
         "scenario": summary["scenario"],
         "preset": summary["preset"],
         "version": summary["version"],
+        "ran_on": f"{summary['gpu']}, {'real engine' if is_real(summary) else 'simulated'}",
         "seed": summary["seed"],
         "max_tokens": scenario["workload"].get("max_tokens"),
         "num_requests": summary["num_requests"],

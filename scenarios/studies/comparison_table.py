@@ -24,7 +24,7 @@ def comparison_tables(comparison: Comparison) -> RenderableType:
 def _settings(comparison: Comparison) -> Table:
     a, b = comparison["a"], comparison["b"]
     table = _table("What was compared", "", "A", "B")
-    for key in ("folder", "preset", "version", "max_tokens"):
+    for key in ("folder", "preset", "version", "ran_on", "max_tokens"):
         table.add_row(key, *(escape(str(side[key])) for side in (a, b)))
     for key, (one, other) in comparison["settings"].items():
         if a["preset"] == b["preset"] or not _of_one_engine(key, one, other):

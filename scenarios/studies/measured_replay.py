@@ -14,10 +14,11 @@ from ...policies.core.plan import StepPlan, StepResult
 from ...policies.core.radix_cache import OutOfMemory
 from ...policies.core.records import EventKind, EventRecord, RequestRecord, StepRecord
 from ...policies.core.request import Arrival, Prompt
+from ...policies.core.stall import StallError
 from ...sim.columns import NS_PER_S, Floats
 from ...sim.cost_model.host_link import HostLink
 from ...sim.cost_model.shares import TimeShares
-from ...sim.driver import SimDriver, StallError
+from ...sim.driver import SimDriver
 from ...sim.executor import SimExecutor
 from ...sim.gaps import GapPool, Gaps
 from ..assembly import Assembly

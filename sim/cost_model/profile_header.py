@@ -73,10 +73,13 @@ class Host(Section):
 
 
 class UnequalContexts(Section):
-    """Decodes of unequal contexts: `time = mean + alpha (longest - mean)`, both on the curve of equal contexts."""
+    """Decodes of unequal contexts: `time = mean + alpha (longest - mean)`, on the curve of equal contexts.
+
+    Beside a prefill the two are one decode of the longest context and one of the mean, alone, else the whole batch.
+    """
 
     applied: bool = False
-    """Whether steps are corrected. It helped one machine and hurt another: see docs/profiles.md."""
+    """Whether decodes alone are corrected too. It helped one machine and hurt another: see docs/profiles.md."""
     decode_alpha: float = 0.0
     mixed_alpha: float = 0.0
 

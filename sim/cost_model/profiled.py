@@ -17,6 +17,7 @@ from .analytic import AnalyticCostModel
 from .attention_curve import AttentionCurve
 from .curve_grid import Basis, CurveGrid
 from .decode_line import DecodeLine
+from .joined_chunks import joined
 from .kernel import Kernel
 from .kernel_floors import US_PER_S, KernelFloors
 from .profile import Profile
@@ -77,7 +78,8 @@ class ProfiledCostModel:
         derived = {shape[:4] for shape in profile.derived("attention")}
         self._attention = AttentionCurve(equal, self.floors.attention_us, derived)
         unequal = header.unequal_contexts
-        self._alphas = (unequal.decode_alpha, unequal.mixed_alpha) if unequal.applied else (0.0, 0.0)
+        self._decode_alpha = unequal.decode_alpha if unequal.applied else 0.0
+        self._mixed_alpha = unequal.mixed_alpha
         residual = header.residual
         self._residuals = tuple(s * 1e9 for s in (residual.decode_s, residual.prefill_s, residual.mixed_s))
         self._tokens: dict[int, _Part] = {}
@@ -94,8 +96,8 @@ class ProfiledCostModel:
             return floor
         rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         ns, basis = line.at(context)
-        if self._alphas[0]:
-            ns += self._alphas[0] * (line.at(num_decodes * longest)[0] - ns)
+        if self._decode_alpha:
+            ns += self._decode_alpha * (line.at(num_decodes * longest)[0] - ns)
         if basis != Basis.INTERPOLATED:
             return _held_to(floor, _added(rest, ns, basis))
         device_ns = max(round(rest.ns + ns), floor.compute_ns, floor.memory_ns)
@@ -112,8 +114,8 @@ class ProfiledCostModel:
         rest, line, _ = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         steps: NDArray[np.int64] = np.arange(num_steps, dtype=np.int64)
         ns, basis = line.along(context_tokens + num_decodes * steps)
-        if self._alphas[0]:
-            ns += self._alphas[0] * (line.along(num_decodes * (max_context + steps))[0] - ns)
+        if self._decode_alpha:
+            ns += self._decode_alpha * (line.along(num_decodes * (max_context + steps))[0] - ns)
         device = np.maximum(np.rint(rest.ns + ns).astype(np.int64), np.maximum(floor.compute_ns, floor.memory_ns))
         measured = np.rint(rest.measured_ns + np.where(basis == Basis.MEASURED, ns, 0.0)).astype(np.int64)
         beyond = rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)
@@ -133,15 +135,17 @@ class ProfiledCostModel:
 
     def _mixed(self, shape: StepShape) -> _Part:
         chunks, num_decodes, context, longest, num_samples, num_drafts = shape
-        q_tokens, kv_tokens = sum(q for q, _ in chunks), sum(kv for _, kv in chunks)
+        q_tokens, kv_tokens = joined(chunks)
         num_tokens, num_rows = q_tokens + num_decodes + num_drafts, num_samples + num_drafts
         rest = self._joined(num_tokens, num_rows, self._residuals[2 if q_tokens and num_decodes else bool(q_tokens)])
         queries = num_decodes + num_drafts
         mean = context / num_decodes if num_decodes else 0
         us, basis = self._attention.at(q_tokens, kv_tokens, queries, mean)
-        alpha = self._alphas[bool(q_tokens)]
-        if alpha and queries:
-            us += alpha * (self._attention.at(q_tokens, kv_tokens, queries, longest)[0] - us)
+        if q_tokens and queries > 1:
+            if self._mixed_alpha:
+                us += self._mixed_alpha * self._attention.longer(q_tokens, kv_tokens, mean, longest)
+        elif queries and self._decode_alpha:
+            us += self._decode_alpha * (self._attention.at(0, 0, queries, longest)[0] - us)
         return _added(rest, us * NS_PER_US * self._layers, basis)
 
     def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine, Share]:

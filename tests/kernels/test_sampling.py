@@ -15,6 +15,7 @@ from llmsim.kernels.sampling.candidates import candidates_of
 from llmsim.tests.support.kernel_checks import DEVICE, DTYPES, INTERPRETED, normal
 
 BACKENDS = pytest.mark.parametrize("module", [draw, reference], ids=["triton", "torch"])
+replaceable = pytest.mark.skipif(not INTERPRETED, reason="a compiled kernel calls what it was compiled with")
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,16 @@ def sample(module: ModuleType, logits: Tensor, what: Asked) -> Tensor:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_both_backends_draw_the_same_tokens(dtype: torch.dtype) -> None:
-    for rows, vocab in [(0, 50), (1, 1), (3, 2), (16, 100), (6, 8193), (2, 20_001)]:
-        logits, what = normal(rows, vocab, dtype=dtype, seed=vocab, scale=3.0), mixed(rows, seed=vocab)
+    for rows, vocab, scale in [
+        (0, 50, 1),
+        (1, 1, 1),
+        (3, 2, 1),
+        (8, 60, 0.2),
+        (8, 100, 3),
+        (5, 8193, 3),
+        (2, 20_001, 3),
+    ]:
+        logits, what = normal(rows, vocab, dtype=dtype, seed=vocab, scale=scale), mixed(rows, seed=vocab)
         assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
 
 
@@ -73,9 +82,8 @@ def test_a_vocabulary_of_128k_is_drawn_from() -> None:
     assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_rows_too_flat_for_candidates_are_searched_whole(dtype: torch.dtype) -> None:
-    logits = normal(3, 9000, dtype=dtype, scale=0.04)
+def test_rows_too_flat_for_candidates_are_searched_whole() -> None:
+    logits = normal(3, 9000, dtype=torch.float32, scale=0.04)
     what = Asked(
         torch.full((3,), 0.7, device=DEVICE),
         torch.tensor([0, 6000, 5000], device=DEVICE, dtype=torch.int32),
@@ -87,7 +95,19 @@ def test_rows_too_flat_for_candidates_are_searched_whole(dtype: torch.dtype) -> 
     assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
 
 
-@pytest.mark.skipif(not INTERPRETED, reason="a compiled kernel calls what it was compiled with")
+@replaceable
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_search_of_the_whole_row_finds_what_candidates_tell(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype
+) -> None:
+    monkeypatch.setattr(draw, "_drawn_from_candidates", lambda *arguments: -1)
+    # Of nearly equal weights: one kept too many would move all places.
+    for what in (asked(6, 1.5, top_k=7), asked(3, 1.5, top_p=0.4), asked(3, 1.0, top_k=20, top_p=0.7)):
+        logits = normal(len(what.seeds), 60, dtype=dtype, scale=0.2)
+        assert torch.equal(sample(draw, logits, what), sample(reference, logits, what))
+
+
+@replaceable
 def test_rows_as_models_give_them_are_decided_among_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*arguments: object) -> None:
         raise AssertionError("the whole row is searched")

@@ -86,7 +86,7 @@ def test_figures_follow_from_the_events() -> None:
         event(4, EventKind.SWAP_OUT, "a", 5),
         event(5, EventKind.SWAP_DROP, "b", 3),
     ]
-    figures = swap_figures(events, HostFacts(10, LINK), Window(150, 100_150))
+    figures = swap_figures(events, HostFacts(10, LINK.block_bytes, LINK), Window(150, 100_150))
     assert figures == {
         "num_out": 2,
         "num_in": 1,
@@ -99,4 +99,4 @@ def test_figures_follow_from_the_events() -> None:
         "host_bytes": 10_000,
         "peak_host_bytes": 8000,
     }
-    assert swap_figures([], HostFacts(10, LINK), Window(0, 0))["time_share"] is None
+    assert swap_figures([], HostFacts(10, LINK.block_bytes, LINK), Window(0, 0))["time_share"] is None

@@ -8,10 +8,11 @@ from random import Random
 
 from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.estimator import StepCost, StepShape, StepTimeEstimator
+from llmsim.policies.core.frontend import Frontend
 from llmsim.policies.core.records import EventRecord, RequestRecord, StepRecord
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
 from llmsim.sim.cost_model.host_link import HostLink
-from llmsim.sim.driver import Frontend, SimDriver
+from llmsim.sim.driver import SimDriver
 from llmsim.sim.executor import SimExecutor
 
 
@@ -80,6 +81,20 @@ class ToyTraffic:
 
     def on_give_up(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
         return self.on_finish(request_id, now_ns)
+
+
+class Rivals:
+    """One that is served alone, and two that come meanwhile: of both a step would take 8 tokens, less than a page."""
+
+    def arrivals(self) -> Iterator[Arrival]:
+        for name, time_ns in (("a", 0), ("b", 1), ("c", 2)):
+            yield Arrival(time_ns, Request(name, time_ns, Prompt([(time_ns, 0, 40)]), 1, 9000 + time_ns), Output(1))
+
+    def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
+        return []
+
+    def on_give_up(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
+        return []
 
 
 def run_toys(

@@ -36,7 +36,9 @@ from llmsim.tests.benchmarks.gpu.kernel_ratios import Sizes, ratios
 from llmsim.tests.benchmarks.gpu.short_run import short_run
 from llmsim.tests.benchmarks.gpu.timing import Timer
 
-SMALL = Sizes(torch.float32, heads=4, kv_heads=2, head_dim=64, hidden=128, intermediate=256, scale=1 / 64)
+SMALL = Sizes(
+    torch.float32, heads=4, kv_heads=2, head_dim=64, hidden=128, intermediate=256, scale=1 / 64, has_bounds=False
+)
 Part = Callable[[], Iterator[Check]]
 
 

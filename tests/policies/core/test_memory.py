@@ -104,6 +104,23 @@ def test_fp8_kv_doubles_the_blocks():
     assert fp8.num_blocks // 2 == bf16.num_blocks
 
 
+def test_in_fp32_weights_and_kv_take_twice_the_bytes():
+    wide = dataclasses.replace(LLAMA, dtype="fp32")
+    assert wide.weight_bytes() == 2 * LLAMA.weight_bytes()
+    assert wide.kv_bytes_per_token() == 2 * LLAMA.kv_bytes_per_token()
+    halves, whole = (memory_budget(model, A100_40G, **LIMITS) for model in (LLAMA, wide))
+    assert whole.kv_bytes_per_token == 2 * halves.kv_bytes_per_token
+    with pytest.raises(ValueError, match="a100-40g: the data sheet does not say how fast fp32 is"):
+        A100_40G.peak_flop_per_s("fp32")
+
+
+def test_a_refusal_holds_the_budget_that_was_needed():
+    with pytest.raises(DoesNotFit) as refusal:
+        memory_budget(LLAMA, gpu_that_leaves(LLAMA, 0), **{**LIMITS, "gpu_memory_utilization": 1.0})
+    budget = refusal.value.budget
+    assert (budget.num_blocks, budget.weights_bytes) == (2, LLAMA.weight_bytes())
+
+
 def test_sampling_rows_decide_the_activations_until_the_batch_is_large():
     rows = 256 * 128_256 * 27
     assert activation_bytes(LLAMA, 1, 2048, 256) == 2048 * 4096 * 2 + rows

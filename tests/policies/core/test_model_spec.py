@@ -87,7 +87,7 @@ def test_a_tensor_parallel_that_does_not_divide_is_refused(gpus):
         ({"num_kv_heads": 5}, "cannot share 5 KV heads"),
         ({"num_sliding_layers": 4}, "sliding_window is None; sliding layers need at least 1"),
         ({"num_sliding_layers": 33, "sliding_window": 4096}, "num_sliding_layers at most num_layers"),
-        ({"dtype": "int3"}, "'int3' is unknown; choose bf16, fp8, int4"),
+        ({"dtype": "int3"}, "'int3' is unknown; choose fp32, bf16, fp8, int4"),
     ],
 )
 def test_impossible_shapes_are_refused(change, said):

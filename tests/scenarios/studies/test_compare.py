@@ -140,7 +140,7 @@ def test_keys_that_only_one_of_two_engines_has_are_not_shown() -> None:
     }
 
     def shown(preset: str) -> set[str]:
-        side = {"folder": "x", "version": "1", "max_tokens": "exact"}
+        side = {"folder": "x", "version": "1", "ran_on": "y", "max_tokens": "exact"}
         table = _settings({"a": side | {"preset": "vllm@0.33"}, "b": side | {"preset": preset}, "settings": settings})
         return {str(cell) for cell in table.columns[0].cells} & set(settings)
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from llmsim.policies.core.frontend import Frontend
 from llmsim.policies.core.records import Status
 from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.schema import Scenario
 from llmsim.scenarios.workloads.building import build_workload
-from llmsim.sim.driver import Frontend, SimDriver
+from llmsim.sim.driver import SimDriver
 from llmsim.sim.executor import SimExecutor
 from llmsim.tests.sim.test_leaps import Rows
 from llmsim.tests.support.command_line import llmsim

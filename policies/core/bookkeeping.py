@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from ..policies.core.estimator import StepCost
-from ..policies.core.plan import Eviction, Gap, StepEvents, StepPlan, StepResult
-from ..policies.core.records import EventKind, EventRecord, RequestRecord, StepKind, StepRecord
-from ..policies.core.request import Arrival
+from .estimator import StepCost
+from .plan import Eviction, Gap, StepEvents, StepPlan, StepResult
+from .records import EventKind, EventRecord, RequestRecord, StepKind, StepRecord
+from .request import Arrival
 
 
 class Recorder(Protocol):

@@ -1,0 +1,50 @@
+"""A model and an executor for it, on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import torch
+
+from ..kernels.choosing import Backend, kernels_for
+from ..policies.core.config import EngineConfig
+from ..policies.core.model_spec import ModelSpec
+from .devices import DTYPES, DeviceError, FoundDevice
+from .executor import Outputs, RealExecutor
+from .model.loading import load_model
+
+
+class BuiltEngine(NamedTuple):
+    """What carries out the steps, and by which kernels."""
+
+    executor: RealExecutor
+    kernels: str
+
+
+def build_engine(
+    source: Path | ModelSpec,
+    config: EngineConfig,
+    found: FoundDevice,
+    *,
+    dtype: str,
+    backend: str,
+    outputs: Outputs,
+    seed: int,
+    random: bool,
+    warn: Callable[[str], None],
+    stop_tokens: Iterable[int] = (),
+) -> BuiltEngine:
+    """The executor of a core with this configuration, on kernels of `backend` (a `Backend`).
+
+    `random`: with made-up weights, whatever there is. Raises ModelError, KernelsUnavailable, and DeviceError where the
+    device has not the memory.
+    """
+    kernels = kernels_for(found.device, cast(Backend, backend), warn)
+    try:
+        model = load_model(source, device=found.device, dtype=DTYPES[dtype], seed=seed, kernels=kernels, random=random)
+        executor = RealExecutor(model, config, outputs=outputs, stop_tokens=stop_tokens)
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise DeviceError(f"{found.name} has not the memory: {str(error).splitlines()[0]}") from None
+    return BuiltEngine(executor, kernels.name)

@@ -1,0 +1,175 @@
+"""One run on the real engine: the scenario's traffic through the same core, on a device, into a result folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..policies import registry
+from ..policies.conformance import requirements
+from ..policies.core.config import Policies
+from ..policies.core.engine import EngineCore
+from ..policies.core.estimator import StepTimeEstimator
+from ..policies.core.journal import JournalWriter
+from ..policies.core.workload import Workload
+from ..real_engine.contract import Executor, StepFailed
+from ..real_engine.driver import WallClockDriver
+from ..real_engine.measured_steps import MeasuredSteps
+from ..real_engine.wall_clock import WallClock
+from ..sim.driver import SimDriver
+from ..sim.metrics import DEVICE, RunFacts, Summary, summarize
+from ..sim.recorder import Recorder
+from .assembly import Assembly, assemble
+from .errors import ScenarioError
+from .heating import heat_up
+from .policy_watch import Watchdog
+from .real_options import Clock
+from .real_setup import RealSetup, freed, real_engine_asked
+from .recording import open_journal, recording
+from .results import ResultFolder
+from .run import facts
+from .stopping import stopped_by_signals
+from .workloads.building import build_workload
+
+if TYPE_CHECKING:
+    from ..real_engine.building import BuiltEngine
+
+Progress = Callable[[int, int], None]
+MEASURED = {"measured": 1.0, "interpolated": 0.0, "extrapolated": 0.0, "data_sheet": 0.0}
+
+
+def run_for_real(
+    setup: RealSetup,
+    target: Path,
+    *,
+    force: bool = False,
+    journal: bool = False,
+    warn: Callable[[str], None],
+    on_progress: Progress | None = None,
+) -> Summary:
+    """Carry the scenario out on its device, write the result folder `target` and return the summary.
+
+    In real time the first Ctrl-C ends it at the end of a step: the folder is whole, and the summary's `interrupted` is
+    true. Nothing is left behind where it raises: ScenarioError, KeyboardInterrupt.
+    """
+    assembly = setup.assembly
+    result = ResultFolder(target, force=force)
+    workload = build_workload(assembly.scenario, warn)
+    estimator = _estimator(assembly, warn)
+    built = _built(setup, warn)
+    with freed(built.executor), result as folder:
+        recorder = Recorder(folder.path)
+        log = open_journal(folder.path, assembly) if journal else None
+        interrupted = serve(setup, built.executor, workload, recorder, log, estimator, on_progress)
+        summary = summarize(recorder, _facts(setup, built, interrupted))
+        folder.write_summary(summary)
+        folder.write_scenario(assembly.resolved())
+    return summary
+
+
+def serve(
+    setup: RealSetup,
+    executor: Executor,
+    workload: Workload,
+    recorder: Recorder,
+    log: JournalWriter | None = None,
+    estimator: StepTimeEstimator | None = None,
+    on_progress: Progress | None = None,
+) -> bool:
+    """Play a workload; recorder and log are closed. Whether it was interrupted. Raises ScenarioError."""
+    assembly = setup.assembly
+    core = _core(assembly, estimator if estimator is None or log is None else log.hear(estimator))
+    try:
+        with recording(assembly, core, recorder, log), Watchdog(core):
+            heat_up(_core(assembly, estimator), executor)
+            return _driven(setup, core, executor, workload, recorder, log, on_progress)
+    except StepFailed as error:
+        raise ScenarioError(assembly.scenario.source, "engine", str(error)) from error
+
+
+def _core(assembly: Assembly, estimator: StepTimeEstimator | None) -> EngineCore:
+    return EngineCore(assembly.config, Policies.of(assembly.policies, assembly.folders, estimator), tells_grants=True)
+
+
+def _driven(
+    setup: RealSetup,
+    core: EngineCore,
+    executor: Executor,
+    workload: Workload,
+    recorder: Recorder,
+    log: JournalWriter | None,
+    on_progress: Progress | None,
+) -> bool:
+    frontend, warmup_ns = setup.assembly.frontend(), setup.assembly.warmup_ns
+    if setup.options.clock == Clock.VIRTUAL:
+        SimDriver(
+            *(core, MeasuredSteps(executor), workload, recorder),
+            frontend=frontend,
+            warmup_ns=warmup_ns,
+            journal=log,
+            leaps=False,
+            on_progress=on_progress,
+        ).run()
+        return False
+    driver = WallClockDriver(
+        *(core, executor, workload, recorder),
+        clock=WallClock(),
+        frontend=frontend,
+        warmup_ns=warmup_ns,
+        journal=log,
+        on_progress=on_progress,
+    )
+    with stopped_by_signals(driver.stop):
+        driver.run()
+    return driver.interrupted
+
+
+def _built(setup: RealSetup, warn: Callable[[str], None]) -> BuiltEngine:
+    scenario, options = setup.assembly.scenario, setup.options
+    with real_engine_asked(scenario):
+        from ..real_engine.building import build_engine
+
+        return build_engine(
+            *(setup.source, setup.assembly.config, setup.found),
+            dtype=setup.device.dtype,
+            backend=options.kernels,
+            outputs=scenario.run.outputs,
+            seed=scenario.run.seed,
+            random=not setup.has_weights,
+            warn=warn,
+        )
+
+
+def _estimator(assembly: Assembly, warn: Callable[[str], None]) -> StepTimeEstimator | None:
+    """What steps cost, where a policy asks for it: what the simulator takes on the scenario's own hardware."""
+    asking = [
+        f"policies.{kind} '{spec['name']}'"
+        for kind, spec in assembly.policies.items()
+        if "step_time" in requirements(registry.find(kind, spec["name"], assembly.folders))
+    ]
+    if not asking:
+        return None
+    hardware = assembly.scenario.hardware
+    warn(f"{', '.join(asking)} goes by predicted step times, those of {hardware.profile or hardware.gpu}")
+    return assemble(assembly.scenario).cost_model()
+
+
+def _facts(setup: RealSetup, built: BuiltEngine, interrupted: bool) -> RunFacts:
+    """What a summary tells beside the records."""
+    from ..real_engine.devices import versions
+
+    real = {
+        "engine": "real",
+        "device": setup.device.name,
+        "kernels": built.kernels,
+        "dtype": setup.device.dtype,
+        "weights": "loaded" if setup.has_weights else "random",
+        "outputs": setup.assembly.scenario.run.outputs,
+        "clock": str(setup.options.clock),
+        **versions(),
+        "interrupted": interrupted,
+    }
+    told = facts(setup.assembly)
+    return replace(told, gpu=setup.device.name, priced_by=DEVICE, step_time_from=MEASURED, real=real)
