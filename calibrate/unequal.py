@@ -1,7 +1,11 @@
-"""How decodes of unequal contexts compare with equal ones of the same mean: one coefficient, fitted to timings.
+"""How decodes of unequal contexts compare with equal ones of the same mean: a coefficient each, fitted to timings.
 
-`time = mean + alpha (longest - mean)`, both terms on the curve of equal contexts: 0 says that only the mean counts,
-1 that all wait for the longest. Where decodes have a launch of their own a share of the mean may come on top.
+    decodes alone      time = mean + alpha (longest - mean)    both of the whole batch, on the curve of equal contexts
+    beside a prefill   time = mean + alpha (longest - mean)    the differing two of one decode beside that prefill
+
+The first is 0 where only the mean counts and 1 where all wait for the longest. In the second launch each decode is a
+chain of its own that nothing divides, and the longest ends so much later than others: 1 adds all of that. In an engine
+that launches decodes by themselves a share of the mean may come on top.
 """
 
 from __future__ import annotations
@@ -11,7 +15,9 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from ..sim.columns import Floats
 from ..sim.cost_model.attention import Attention
+from ..sim.cost_model.attention_curve import AttentionCurve
 from ..sim.cost_model.profile_header import UnequalContexts
 from ..sim.cost_model.separate_attention import SeparateAttention
 from ..sim.cost_model.timings import Shape
@@ -19,8 +25,10 @@ from ..sim.cost_model.timings import Shape
 FEWEST = 20
 
 
-def fit_unequal(points: Mapping[Shape, float], curve: Attention) -> tuple[UnequalContexts, tuple[float, float] | None]:
-    """The correction, not applied, and the mean |relative error| without it and with it.
+def fit_unequal(
+    points: Mapping[Shape, float], curve: AttentionCurve
+) -> tuple[UnequalContexts, tuple[float, float] | None]:
+    """The corrections, and the mean |relative error| without them and with them.
 
     Each alpha minimises the relative errors' squares; with fewer than 20 timings it stays 0.
     """
@@ -32,10 +40,9 @@ def fit_unequal(points: Mapping[Shape, float], curve: Attention) -> tuple[Unequa
         if len(chosen) < FEWEST:
             continue
         time = np.array(list(chosen.values()))
-        mean = np.array([curve.at(*_mean(shape))[0] for shape in chosen]) / time
-        longest = np.array([curve.at(*_longest(shape))[0] for shape in chosen]) / time
-        reach = longest - mean
-        alpha = float(np.clip(np.dot(1 - mean, reach) / np.dot(reach, reach), 0.0, 1.0))
+        mean = np.array([curve.at(*shape[:4])[0] for shape in chosen]) / time
+        reach = _reach(chosen, curve) / time
+        alpha = float(np.clip(np.dot(1 - mean, reach) / np.dot(reach, reach), 0.0, 1.0)) if reach.any() else 0.0
         alphas[mixed] = round(alpha, 4)
         before += list(np.abs(mean - 1))
         after += list(np.abs(mean + alpha * reach - 1))
@@ -53,22 +60,20 @@ def fit_share(
     if len(points) < FEWEST:
         return UnequalContexts(), None
     time = np.array(list(points.values()))
-    mean = np.array([curve.at(*_mean(shape))[0] for shape in points]) / time
-    longest = np.array([curve.at(*_longest(shape))[0] for shape in points]) / time
-    terms = np.stack([longest - mean, mean], axis=1)
+    mean = np.array([curve.at(*shape[:4])[0] for shape in points]) / time
+    terms = np.stack([_reach(points, curve) / time, mean], axis=1)
     alpha, share = lsq_linear(terms, 1 - mean, bounds=([0, 0], [1, np.inf])).x.round(4).tolist()
     after = np.abs(mean + terms @ np.array([alpha, share]) - 1)
     errors = round(float(np.mean(np.abs(mean - 1))), 4), round(float(np.mean(after)), 4)
     return UnequalContexts(decode_alpha=alpha, decode_share=share), errors
 
 
-def _mean(shape: Shape) -> tuple[int, int, int, int]:
-    """The shape as if all contexts were the mean."""
-    q, kv, n, mean, _ = shape
-    return q, kv, n, mean
+def _reach(points: Mapping[Shape, float], curve: Attention) -> Floats:
+    """Longest - mean, of shapes that are all of one kind."""
+    return np.array([_longer(curve, *shape) for shape in points], dtype=np.float64)
 
 
-def _longest(shape: Shape) -> tuple[int, int, int, int]:
-    """The shape as if all contexts were the longest."""
-    q, kv, n, _, longest = shape
-    return q, kv, n, longest
+def _longer(curve: Attention, q_tokens: int, kv_tokens: int, num_decodes: int, mean: int, longest: int) -> float:
+    if q_tokens and isinstance(curve, AttentionCurve):
+        return curve.longer(q_tokens, kv_tokens, mean, longest)
+    return curve.at(0, 0, num_decodes, longest)[0] - curve.at(0, 0, num_decodes, mean)[0]

@@ -76,7 +76,7 @@ def fit(
     output: Annotated[Path, typer.Option("-o", "--output", help="The profile's folder.", show_default=False)],
     seed: Annotated[int, typer.Option(min=0, help="Draws the points that are held out.")] = 0,
     unequal_contexts: Annotated[
-        bool, typer.Option("--unequal-contexts", help="Let steps be corrected for decodes of unequal contexts.")
+        bool, typer.Option("--unequal-contexts", help="Let decodes alone be corrected for unequal contexts too.")
     ] = False,
     force: Force = False,
     as_json: AsJson = False,

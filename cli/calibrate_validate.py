@@ -47,7 +47,10 @@ def validate(
     ] = None,
     cold_start: Annotated[
         str | None,
-        typer.Option(help="Host time of the first steps in s, with commas, to be simulated.", show_default=False),
+        typer.Option(
+            help="Host time of the first steps in s, with commas, or none; told by the warm-up where left out.",
+            show_default=False,
+        ),
     ] = None,
     within: Annotated[
         list[str] | None,

@@ -61,8 +61,6 @@ class TritonKernels:
         scale: float,
     ) -> Tensor:
         """Attention of one token a sequence."""
-        if q.shape[0] == 0:
-            return q.new_empty(q.shape)
         workspace = self._workspace(q, k_cache.shape[1])
         return decode.decode_attention(q, k_cache, v_cache, block_tables, rows, context_lens, scale, workspace)
 

@@ -15,8 +15,8 @@ class StepDone(NamedTuple):
     result: StepResult
     cost: StepCost
     """Device time as measured; host time as far as the executor knows it."""
-    tokens: dict[str, int]
-    """The token of each request that got one in this step, where outputs are sampled; empty where they are forced."""
+    tokens: dict[str, list[int]]
+    """New tokens of each request that got any in this step, where outputs are sampled; empty where they are forced."""
 
 
 class Ticket(Protocol):
@@ -46,7 +46,10 @@ class Executor(Protocol):
         ...
 
     def launch(self, plan: StepPlan) -> Ticket:
-        """Send a step on its way, right after it was planned and before anything else is planned. Does not wait."""
+        """Send a step on its way, right after it was planned and before anything else is planned. Does not wait.
+
+        Raises StepFailed where it cannot be sent.
+        """
         ...
 
     def close(self) -> None:

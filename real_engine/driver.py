@@ -145,7 +145,7 @@ class WallClockDriver:
         plan, ticket, launched_ns = self._under_way.popleft()
         result, cost, tokens = self._wait(ticket)
         now_ns = self._clock.now_ns()
-        known = [token for token in tokens.items() if token[0] in self.core.sequences] if self._on_token else ()
+        known = [item for item in tokens.items() if item[0] in self.core.sequences] if self._on_token else ()
         events = self.core.commit_step(plan, result, now_ns)
         if self._journal:
             self._journal.committed(plan, result, events, now_ns)
@@ -155,9 +155,10 @@ class WallClockDriver:
         host_ns = launched_ns - plan.now_ns + self._clock.now_ns() - now_ns
         self._books.gaps(events.gaps)
         self._books.step(Flight(plan, result, cost._replace(host_ns=host_ns), start_ns, now_ns), events)
-        for request_id, token in known:
+        for request_id, new in known:
             assert self._on_token is not None
-            self._on_token(request_id, token)
+            for token in new:
+                self._on_token(request_id, token)
         for sequence in events.finished:
             self._intake.ended(sequence.record, now_ns)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from .sampling_params import GREEDY, SamplingParams
 from .step_work import StepWork, step_work
 from .streams import CudaStream, Pending, Stream, ThreadStream
 from .upload import Uploader
+from .verification import Proposer, verify
 
 Outputs = Literal["forced", "sampled"]
 Ints = NDArray[np.int64]
@@ -48,13 +50,15 @@ class RealExecutor:
         outputs: Outputs = "forced",
         stop_tokens: Iterable[int] = (),
         uses_graphs: bool = True,
+        propose: Proposer | None = None,
         stream: Stream | None = None,
     ) -> None:
-        """`stream`: another than the device's own, for measurements."""
+        """`propose` guesses the drafts of a core that plans any; `stream`: another than the device's own."""
         device = model.device
         max_blocks = -(-min(config.max_model_len, config.num_blocks * config.block_size) // config.block_size)
         self._samples = outputs == "sampled"
-        self._stop_tokens = np.array(sorted(set(stop_tokens)), np.int64)
+        self._stop_tokens = frozenset(stop_tokens)
+        self._propose = propose
         self._kv = kv_storage(model, config)
         self._contents = Contents(model.config.spec.vocab_size)
         self._mirror = Mirror(config.max_num_seqs, max_blocks, config.block_size)
@@ -77,6 +81,7 @@ class RealExecutor:
 
     def expect(self, request: Request, output: Output, sampling: SamplingParams = GREEDY) -> None:
         """Learn of a request, what it will generate where outputs are forced, and how its tokens are chosen."""
+        assert not self._propose or output.length == request.max_tokens, f"{request.id}: with drafts lengths are exact"
         if output.tokens is not None:
             raise ValueError(f"{request.id}: literal output tokens cannot be forced on a device")
         self._calendar.expect(request.id, request.max_tokens, output)
@@ -96,17 +101,19 @@ class RealExecutor:
         self._num_random -= params.temperature > 0
 
     def launch(self, plan: StepPlan) -> StepTicket:
-        """Send a plan's step on its way. Raises ValueError for tokens that the model does not know."""
+        """Send a plan's step on its way. Raises StepFailed, and ValueError for tokens that the model does not know."""
         mirror = self._mirror
-        assert not plan.num_drafts, "drafts are not verified here"
         changes = mirror.follow(plan)
-        work = step_work(plan, changes, mirror, self._contents)
+        work = step_work(plan, changes, mirror, self._contents, self._propose)
         lines = [info_line(sequence, self._params[sequence.id]) for _, sequence in changes.new_rows]
         packed = np.array(lines, np.int64).reshape(-1, 6)
         owners = self._owners(work) if self._samples else []
         is_random = self._num_random > 0
-        pending = self._stream.send(lambda: self._run(work, changes, packed, is_random))
-        return StepTicket(self, work.step, pending, owners, self._calendar.stopped(plan))
+        try:
+            pending = self._stream.send(lambda: self._run(work, changes, packed, is_random))
+        except RuntimeError as error:  # a GPU's memory, say, runs out at the launch
+            raise StepFailed(f"step {plan.step}: {str(error).splitlines()[0]}") from error
+        return StepTicket(self, work, pending, owners, self._calendar.stopped(plan))
 
     def _run(self, work: StepWork, changes: Changes, lines: Ints, is_random: bool) -> torch.Tensor:
         """On the device's side: copies out, tables, copies in, then the step itself."""
@@ -128,10 +135,13 @@ class RealExecutor:
         for sequence, token in zip(owners, tokens, strict=True):
             if (known := self._outputs.get(sequence.id)) is not None:
                 known.append(token)
-        if not self._stop_tokens.size:
+        if self._stop_tokens.isdisjoint(tokens):
             return []
-        met = np.isin(np.array(tokens, np.int64), self._stop_tokens).nonzero()[0]
-        return [owners[i].id for i in met]
+        return [owner.id for owner, token in zip(owners, tokens, strict=True) if token in self._stop_tokens]
+
+    def verify(self, work: StepWork, tokens: list[int]) -> tuple[dict[str, int], list[int]]:
+        """Accepted drafts by request, and the places of the sampled tokens that count."""
+        return verify(work.drafted, tokens, self._stop_tokens)
 
     def close(self) -> None:
         """Finish what is under way and free the device's memory."""
@@ -146,10 +156,10 @@ class StepTicket:
     """A step on its way to the device and back."""
 
     def __init__(
-        self, executor: RealExecutor, step: int, pending: Pending, owners: list[Sequence], stopped: list[str]
+        self, executor: RealExecutor, work: StepWork, pending: Pending, owners: list[Sequence], stopped: list[str]
     ) -> None:
         self._executor = executor
-        self._step = step
+        self._work = work
         self._pending = pending
         self._owners = owners
         self._stopped = stopped
@@ -159,23 +169,36 @@ class StepTicket:
         try:
             finished = self._pending.wait()
         except RuntimeError as error:
-            raise StepFailed(f"step {self._step}: {str(error).splitlines()[0]}") from error
+            raise StepFailed(f"step {self._work.step}: {str(error).splitlines()[0]}") from error
         *tokens, is_finite = finished.values.tolist()
         if not is_finite:
-            raise StepFailed(f"step {self._step}: the model yielded numbers that are not finite")
+            raise StepFailed(f"step {self._work.step}: the model yielded numbers that are not finite")
         cost = StepCost(finished.duration_ns, 0, 0, 0)
-        if not self._owners:
-            return StepDone(StepResult(cost.device_ns, self._stopped), cost, {})
-        met = self._executor.learn(self._owners, tokens)
-        stopped = list(dict.fromkeys([*self._stopped, *met]))
-        got = {sequence.id: token for sequence, token in zip(self._owners, tokens, strict=True)}
-        return StepDone(StepResult(cost.device_ns, stopped), cost, got)
+        result, owners = StepResult(cost.device_ns, self._stopped), self._owners
+        if self._work.drafted:
+            result.accepted, places = self._executor.verify(self._work, tokens)
+            tokens = [tokens[place] for place in places]
+            owners = [owners[place] for place in places] if owners else []
+        if not owners:
+            return StepDone(result, cost, {})
+        met = self._executor.learn(owners, tokens)
+        result.stopped = list(dict.fromkeys([*self._stopped, *met]))
+        got: dict[str, list[int]] = {}
+        for sequence, token in zip(owners, tokens, strict=True):
+            got.setdefault(sequence.id, []).append(token)
+        return StepDone(result, cost, got)
 
 
 def kv_storage(model: Transformer, config: EngineConfig) -> KVStorage:
     """Empty KV memory for the core's blocks: zeros, so that nothing unwritten is ever a NaN."""
-    shape = (config.num_blocks, model.config.spec.num_kv_heads, config.block_size, model.config.spec.head_dim)
-    caches = [
-        torch.zeros(shape, dtype=model.dtype, device=model.device) for _ in range(2 * model.config.spec.num_layers)
-    ]
+    spec = model.config.spec
+    shape = (config.num_blocks, spec.num_kv_heads, config.block_size, spec.head_dim)
+    caches = [_zeros(shape, model.dtype, model.device) for _ in range(2 * spec.num_layers)]
     return KVStorage(tuple(caches[0::2]), tuple(caches[1::2]))
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """On a CPU memory that is taken page by page, as it is written to."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    return torch.from_numpy(np.zeros(prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(shape)

@@ -15,6 +15,7 @@ from ..policies.core.plan import Row, StepPlan
 from ..policies.core.sequence import Sequence
 from .contents import Contents
 from .mirror import Changes, Mirror
+from .verification import Drafted, Proposer
 
 Ints = NDArray[np.int64]
 
@@ -47,7 +48,8 @@ class StepWork:
     """Tokens with this step's."""
     max_query_len: int = 0
     tail_samples: Ints = field(default_factory=nothing)
-    """Places in the tail of the tokens after which one is sampled."""
+    """Places in the tail of the tokens after which one is sampled: of a row the last, and those before its drafts."""
+    drafted: list[Drafted] = field(default_factory=list)
 
     @property
     def num_sampled(self) -> int:
@@ -60,38 +62,46 @@ class StepWork:
         return self.num_members + len(self.tail_tokens)
 
 
-def step_work(plan: StepPlan, changes: Changes, mirror: Mirror, contents: Contents) -> StepWork:
-    """What the device has to do for a plan that `mirror` has followed."""
+def step_work(
+    plan: StepPlan, changes: Changes, mirror: Mirror, contents: Contents, propose: Proposer | None = None
+) -> StepWork:
+    """What the device has to do for a plan that `mirror` has followed. Drafts come from `propose`."""
     num_members = plan.num_decodes if plan.batch_number is not None else 0
     work = StepWork(plan.step, changes, num_members)
     if plan.rows:
         singles = [row for row in plan.rows if row.num_tokens == 1]
         chunks = [row for row in plan.rows if row.num_tokens > 1]
         work.num_singles = len(singles)
-        _lay_out(work, [*singles, *chunks], mirror, contents)
+        _lay_out(work, [*singles, *chunks], mirror, contents, propose)
         _note_chunks(work, chunks, mirror)
     return work
 
 
-def _lay_out(work: StepWork, rows: list[Row], mirror: Mirror, contents: Contents) -> None:
+def _lay_out(work: StepWork, rows: list[Row], mirror: Mirror, contents: Contents, propose: Proposer | None) -> None:
     lengths = np.array([row.num_tokens for row in rows], np.int64)
     ends = np.cumsum(lengths)
     starts = np.array([row.num_computed for row in rows], np.int64)
     work.tail_rows = np.repeat(np.array([mirror.row(row.sequence) for row in rows], np.int64), lengths)
     work.tail_positions = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
     tokens = np.zeros(ends[-1], np.int64)
-    unknown = []
+    unknown: list[int] = []
+    samples: list[int] = []
     for row, end in zip(rows, ends.tolist(), strict=True):
         known = _known(row, contents)
         tokens[end - row.num_tokens : end - row.num_tokens + len(known)] = known
-        missing = row.num_tokens - len(known)
+        missing = row.num_tokens - row.num_drafts - len(known)
         assert missing in (0, 1), (row.sequence, row.num_computed, row.num_tokens, len(known))
         if missing:
             unknown.append(end - 1)
+        if row.num_drafts:
+            assert propose is not None, f"{row.sequence} has drafts, and nobody proposes any"
+            drafts = propose(row.sequence, row.num_drafts)
+            tokens[end - row.num_drafts : end] = drafts
+            work.drafted.append(Drafted(row.sequence, work.num_members + len(samples), drafts))
+        if row.samples:
+            samples += range(end - 1 - row.num_drafts, end)
     work.tail_tokens, work.unknown_at = tokens, np.array(unknown, np.int64)
-    work.tail_samples = np.array(
-        [end - 1 for row, end in zip(rows, ends.tolist(), strict=True) if row.samples], np.int64
-    )
+    work.tail_samples = np.array(samples, np.int64)
 
 
 def _known(row: Row, contents: Contents) -> Ints:

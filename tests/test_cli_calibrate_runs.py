@@ -167,6 +167,9 @@ def test_recorded_runs_are_met_by_their_kernels_alone(capsys: Capture, tmp_path:
         assert all(series[name]["correlation"] >= 0.98 for name in ("running", "waiting"))
         assert all(series[name]["mean_deviation"] <= bound for name, bound in most.items())
         assert all(abs(errors[point]["error"]) <= 0.1 for point in ("p50", "p90"))
+        unqueued = done.json()["never_queued"]["errors"]["ttft_s"]
+        assert all(abs(one["error"]) <= 0.1 for one in unqueued.values())
+        assert done.json()["cold_start_s"] == pytest.approx([0.37], abs=0.02)
 
 
 @pytest.mark.slow

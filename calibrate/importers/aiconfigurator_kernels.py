@@ -105,8 +105,12 @@ def _prefills(tables: Tables, decodes: Mapping[int, float]) -> Iterator[Timing]:
 
 
 def _prompt(whole: Mapping[int, float], length: int) -> float:
-    """Attention of a whole prompt; between two lengths its time over the square of the length is linear."""
-    return between({x: us / x**2 for x, us in whole.items()}, length).value * length**2
+    """Attention of a whole prompt between two lengths, where its time over the square of the length is linear.
+
+    Short ones take as long as a launch does, whatever their length: time itself, a convex curve, is below its chord.
+    """
+    by_square = between({x: us / x**2 for x, us in whole.items()}, length).value * length**2
+    return min(by_square, between(whole, length).value)
 
 
 def _all_reduces(tables: Tables) -> Iterator[Timing]:

@@ -5,14 +5,14 @@
     out           [S, H, D]                               block_size: a power of two; D 64 or 128; any group H / KVH
 
 Two launches, neither of which asks the host for anything: `_attend` works through each program's share of all keys (see
-`decode_plan`), and `_reduce` joins the parts of sequences that several programs worked on. The query heads
-of a KV head are the rows of one tensor-core tile (padded to 16), so each key and value is read once. Softmax is base 2.
+`decode_plan`), and `_reduce` joins the parts of sequences that several programs worked on. The query heads of a KV head
+are the rows of one tensor-core tile (padded to 16), so each key and value is read once. Softmax is base 2.
 
 What bounds it is bytes in flight: an H200 needs 4.8 TB/s x 600 ns = 2.9 MB of loads under way, 22 KB on each of its 132
 multiprocessors. The numbers of a block of keys are read one tile ahead, so that copies of K and V into shared memory
 never wait for them: with `num_stages` 3 two tiles of K and V, 64 KB, are under way when a program waits for the first
 of them and 32 KB while it computes. 71 KB of shared memory and 128 registers a thread let three programs of four warps
-live on a multiprocessor: 96 KB under way at the least. A tile costs a warp some 450 instructions for 32 KB, that is 73
+live on a multiprocessor: 96 KB under way at the least. A tile costs a warp some 430 instructions for 32 KB, that is 76
 bytes a cycle with four schedulers, where memory delivers 21 (compiled for sm_90, bf16, D 128).
 """
 
@@ -27,6 +27,7 @@ from torch import Tensor
 
 from .blocks import block_of
 from .decode_plan import DecodeWorkspace, share_of
+from .joining import joined
 
 
 def decode_attention(
@@ -150,7 +151,7 @@ def _reduce(
     out_ptr, partial_total_ptr, partial_highest_ptr, partial_weight_ptr, tile_starts_ptr, share_ptr,
     scale_log2, D: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
-    """One program a head and sequence: joins the parts, each of which is relative to its own highest score."""
+    """One program a head and sequence; what a single program worked on is there already."""
     head = tl.program_id(0)
     num_heads = tl.num_programs(0)
     sequence = tl.program_id(1)
@@ -159,29 +160,13 @@ def _reduce(
     share = tl.load(share_ptr)
     first = begin // share
     last = (after - 1) // share
-    dim = tl.arange(0, D)
-    out_ptrs = out_ptr + (sequence.to(tl.int64) * num_heads + head) * D + dim
+    out_ptrs = out_ptr + (sequence.to(tl.int64) * num_heads + head) * D + tl.arange(0, D)
     if after == begin:
         tl.store(out_ptrs, tl.zeros([D], out_ptr.dtype.element_ty))
     elif last > first:
-        highest = tl.full([SLOTS], float("-inf"), tl.float32)
-        weights = tl.zeros([SLOTS], tl.float32)
-        total = tl.zeros([SLOTS, D], tl.float32)
-        for start in range(first, last + 1, SLOTS):
-            program = start + tl.arange(0, SLOTS)
-            is_part = program <= last
-            slot = (program + sequence).to(tl.int64) * num_heads + head
-            part_highest = tl.load(partial_highest_ptr + slot, mask=is_part, other=float("-inf"))
-            part_weight = tl.load(partial_weight_ptr + slot, mask=is_part, other=0.0)
-            part = tl.load(partial_total_ptr + slot[:, None] * D + dim[None, :], mask=is_part[:, None], other=0.0)
-            # Lane by lane, joined after the loop. The first round fills lane 0; others may stay empty, at -inf.
-            higher = tl.maximum(highest, part_highest)
-            safe = tl.where(higher == float("-inf"), 0.0, higher)
-            shrink = tl.exp2((highest - safe) * scale_log2)
-            part_shrink = tl.exp2((part_highest - safe) * scale_log2)
-            weights = weights * shrink + part_weight * part_shrink
-            total = total * shrink[:, None] + part * part_shrink[:, None]
-            highest = higher
-        shrink = tl.exp2((highest - tl.max(highest, 0)) * scale_log2)
-        joined = tl.sum(total * shrink[:, None], 0) / tl.sum(weights * shrink, 0)
-        tl.store(out_ptrs, joined.to(out_ptr.dtype.element_ty))
+        slot = (first + sequence).to(tl.int64) * num_heads + head
+        result = joined(
+            partial_total_ptr, partial_highest_ptr, partial_weight_ptr, slot, num_heads, last - first + 1, scale_log2,
+            D, SLOTS,
+        )  # fmt: skip
+        tl.store(out_ptrs, result.to(out_ptr.dtype.element_ty))

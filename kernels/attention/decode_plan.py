@@ -44,7 +44,7 @@ class DecodeWorkspace:
     partial_highest: Tensor
     """[slots, H] fp32: the highest score, unscaled, that those weights are relative to."""
     partial_weight: Tensor
-    """[slots, H] fp32: their sum. A logarithm of it, added to the highest score, would round away digits of fp32."""
+    """[slots, H] fp32: their sum; see `joining`."""
 
     @staticmethod
     def allocate(

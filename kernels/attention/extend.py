@@ -10,9 +10,11 @@ read of K and V and the causal diagonal is met in small steps; a group of 3, 5, 
 
     128 rows, group 3:  token 0 head 0, token 0 head 1, token 0 head 2, token 1 head 0, ..., token 41 head 2, -, -
 
-Keys that all tokens of a tile see are worked through without masks, then those on the diagonal with them. The numbers
-of blocks are read one tile of keys ahead, as in `decode`. Tiles of the last tokens, which see the most, start first.
-Several draft tokens of a sequence are verified in the same way: they are a chunk.
+Only tiles of keys on the diagonal are masked, behind a branch that all threads take alike: with a loop of its own the
+diagonal would begin with empty buffers. The numbers of blocks are read one tile of keys ahead, as in `decode`. Tiles of
+the last tokens, which see the most, start first. Several draft tokens of a sequence are verified in the same way: they
+are a chunk. Where chunks are few and short, such as a new message after a long conversation, the keys of a tile are
+split among programs and their parts joined.
 
 On sm_90 both products are HGMMA, and that with V runs on while the next copies are issued. Holding it back by one tile
 of keys, to run beside the softmax, makes ptxas serialise all HGMMA (a `WARPGROUP.DEPBAR` after each; triton 3.6.0), so
@@ -29,6 +31,7 @@ import triton.language as tl
 from torch import Tensor
 
 from .blocks import block_of
+from .joining import joined
 from .tuning import ExtendConfig, extend_config
 
 
@@ -48,31 +51,40 @@ def extend_attention(
     num_tokens, num_heads, head_dim = q.shape
     num_kv_heads, block_size = k_cache.shape[1], k_cache.shape[2]
     group = num_heads // num_kv_heads
-    config = config or extend_config(q.device, head_dim, q.dtype, group, num_tokens * num_heads, max_query_len * group)
-    out = torch.empty(num_tokens, num_heads, head_dim, dtype=q.dtype, device=q.device)
     num_chunks = rows.shape[0]
+    out = torch.empty(num_tokens, num_heads, head_dim, dtype=q.dtype, device=q.device)
     if num_tokens == 0:
         return out
+    config = config or extend_config(q.device, head_dim, q.dtype, group, num_tokens * num_heads, max_query_len * group)
     # Enough for any lengths: all but the last tile of a chunk are full.
     num_tiles = num_tokens // (config.rows // group) + num_chunks
-    _extend[(num_kv_heads, num_tiles)](
-        q, k_cache, v_cache, block_tables, rows, query_starts, context_lens, out,
+    splits = config.num_splits
+    parts = (splits, num_tokens, num_heads) if splits > 1 else (0, 0, 0)
+    total = torch.empty(*parts, head_dim, dtype=torch.float32, device=q.device)
+    highest, weight = (torch.empty(parts, dtype=torch.float32, device=q.device) for _ in range(2))
+    _extend[(num_kv_heads, num_tiles, splits)](
+        q, k_cache, v_cache, block_tables, rows, query_starts, context_lens, out, total, highest, weight, num_tokens,
         num_chunks, q.stride(0), q.stride(1), k_cache.stride(0), k_cache.stride(1), block_tables.stride(0),
         scale * math.log2(math.e),
         GROUP=group, ROWS=config.rows, D=head_dim, BLOCK_SIZE=block_size,
-        TILE=config.tile, STAGES=config.num_stages, PRECISION=config.fp32_precision, num_warps=config.num_warps,
+        TILE=config.tile, STAGES=config.num_stages, PRECISION=config.fp32_precision,
+        IS_SPLIT=splits > 1, LEAST_SHARE=config.least_share, num_warps=config.num_warps,
     )  # fmt: skip
+    if splits > 1:
+        _join[(num_heads, num_tokens)](out, total, highest, weight, splits, D=head_dim, SLOTS=16, num_warps=4)
     return out
 
 
-@triton.jit(do_not_specialize=["num_chunks"])
+@triton.jit(do_not_specialize=["num_chunks", "all_tokens"])
 def _extend(
     q_ptr, k_cache_ptr, v_cache_ptr, block_tables_ptr, rows_ptr, query_starts_ptr, context_lens_ptr, out_ptr,
+    partial_total_ptr, partial_highest_ptr, partial_weight_ptr, all_tokens,
     num_chunks, q_stride, q_head_stride, block_stride, head_stride, table_stride, scale_log2,
     GROUP: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, BLOCK_SIZE: tl.constexpr,
     TILE: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
+    IS_SPLIT: tl.constexpr, LEAST_SHARE: tl.constexpr,
 ):  # fmt: skip
-    """One program a KV head and tile of query rows."""
+    """One program a KV head and tile of query rows, and part of the keys where these are split."""
     num_tokens = ROWS // GROUP
     kv_head = tl.program_id(0)
     num_heads = tl.num_programs(0) * GROUP
@@ -115,23 +127,15 @@ def _extend(
     seen_by_first = length - query_len + first_token + 1
     seen_by_last = tl.minimum(seen_by_first + num_tokens - 1, length)
     num_full = seen_by_first // TILE
+    begin = 0
+    end = tl.cdiv(seen_by_last, TILE)
+    if IS_SPLIT:
+        share = tl.maximum(tl.cdiv(end, tl.num_programs(2)), LEAST_SHARE)
+        begin = tl.program_id(2) * share
+        end = tl.minimum(begin + share, end)
 
-    block = block_of(table, 0, key_token, seen_by_last, BLOCK_SIZE, TILE)
-    for index in tl.range(0, num_full, num_stages=STAGES):
-        offset = (index * TILE + key_token) % BLOCK_SIZE * D
-        place = (block.to(tl.int64) * block_stride + offset)[:, None]
-        k = tl.load(k_head + place)
-        v = tl.load(v_head + place)
-        block = block_of(table, (index + 1) * TILE, key_token, seen_by_last, BLOCK_SIZE, TILE)
-        scores = tl.dot(query, k.T, input_precision=PRECISION)
-        higher = tl.maximum(highest, tl.max(scores, 1) * scale_log2)
-        shrink = tl.exp2(highest - higher)
-        weight = tl.exp2(scores * scale_log2 - higher[:, None])
-        weights = weights * shrink + tl.sum(weight, 1)
-        total = tl.dot(weight.to(v.dtype), v, total * shrink[:, None], input_precision=PRECISION)
-        highest = higher
-
-    for index in tl.range(num_full, tl.cdiv(seen_by_last, TILE), num_stages=STAGES):
+    block = block_of(table, begin * TILE, key_token, seen_by_last, BLOCK_SIZE, TILE)
+    for index in tl.range(begin, end, num_stages=STAGES):
         key_position = index * TILE + key_token
         # Past the end the last token is read again: an unused slot may hold a NaN, which no weight of 0 removes.
         offset = tl.minimum(key_position, seen_by_last - 1) % BLOCK_SIZE * D
@@ -140,14 +144,39 @@ def _extend(
         v = tl.load(v_head + place)
         block = block_of(table, (index + 1) * TILE, key_token, seen_by_last, BLOCK_SIZE, TILE)
         scores = tl.dot(query, k.T, input_precision=PRECISION)
-        scores = tl.where(key_position[None, :] <= position[:, None], scores, float("-inf"))
+        if index >= num_full:
+            scores = tl.where(key_position[None, :] <= position[:, None], scores, float("-inf"))
         higher = tl.maximum(highest, tl.max(scores, 1) * scale_log2)
-        shrink = tl.exp2(highest - higher)
-        weight = tl.exp2(scores * scale_log2 - higher[:, None])
+        base = higher
+        if IS_SPLIT:  # a row may have seen no key of this part yet
+            base = tl.where(higher == float("-inf"), 0.0, higher)
+        shrink = tl.exp2(highest - base)
+        weight = tl.exp2(scores * scale_log2 - base[:, None])
         weights = weights * shrink + tl.sum(weight, 1)
         total = tl.dot(weight.to(v.dtype), v, total * shrink[:, None], input_precision=PRECISION)
         highest = higher
 
-    total = total / weights[:, None]
-    out_ptrs = out_ptr + (query_row * num_heads + head)[:, None] * D + dim
-    tl.store(out_ptrs, total.to(out_ptr.dtype.element_ty), mask=is_row[:, None])
+    head_row = query_row * num_heads + head
+    if IS_SPLIT:
+        slot = tl.program_id(2).to(tl.int64) * all_tokens * num_heads + head_row
+        tl.store(partial_highest_ptr + slot, highest, mask=is_row)
+        tl.store(partial_weight_ptr + slot, weights, mask=is_row)
+        tl.store(partial_total_ptr + slot[:, None] * D + dim, total, mask=is_row[:, None])
+    else:
+        total = total / weights[:, None]
+        tl.store(out_ptr + head_row[:, None] * D + dim, total.to(out_ptr.dtype.element_ty), mask=is_row[:, None])
+
+
+@triton.jit(do_not_specialize=["num_parts"])
+def _join(
+    out_ptr, partial_total_ptr, partial_highest_ptr, partial_weight_ptr, num_parts,
+    D: tl.constexpr, SLOTS: tl.constexpr,
+):  # fmt: skip
+    """One program a head and query token."""
+    row = tl.program_id(1).to(tl.int64) * tl.num_programs(0) + tl.program_id(0)
+    step = tl.num_programs(1).to(tl.int64) * tl.num_programs(0)
+    result = joined(
+        partial_total_ptr, partial_highest_ptr, partial_weight_ptr, row, step, num_parts, 1.0,
+        D, SLOTS,
+    )  # fmt: skip
+    tl.store(out_ptr + row * D + tl.arange(0, D), result.to(out_ptr.dtype.element_ty))

@@ -6,7 +6,7 @@ from data sheets. None has been measured yet: `decode_alternatives` and `extend_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -42,6 +42,10 @@ class ExtendConfig:
     """Keys; a power of two."""
     num_warps: int
     num_stages: int
+    num_splits: int = 1
+    """Programs that share the keys of one tile of rows, where there are fewer tiles than multiprocessors."""
+    least_share: int = 4
+    """Tiles of keys that each of them takes at least."""
     fp32_precision: Fp32Precision = "ieee"
 
 
@@ -97,31 +101,37 @@ def extend_config(
 ) -> ExtendConfig:
     """What extend attention uses for `num_rows` query tokens x heads; a chunk has up to `longest_rows` on a KV head."""
     gpu = gpu_class(device)
+    multiprocessors = num_multiprocessors(device)
     least = max(16, triton.next_power_of_2(group))
-    if gpu == "interpreter":
-        return ExtendConfig(rows=max(32, least), tile=32, num_warps=4, num_stages=2)
-    if dtype == torch.float32:
-        # Exact products are computed without tensor cores: more rows or fewer warps spill (compiled, D 128, sm_90).
-        return ExtendConfig(rows=max(32, least), tile=32, num_warps=4 if gpu == "amd" else 8, num_stages=2)
     fits = min(128, max(least, triton.next_power_of_2(longest_rows)))
-    if fits == 128 and 2 * num_rows <= 128 * num_multiprocessors(device):
+    if fits == 128 and 2 * num_rows <= 128 * multiprocessors:
         fits = max(64, least)  # half the tile, twice as many multiprocessors at work
-    return _extend_shape(gpu, head_dim, fits)
+    shape = _extend_shape(gpu, head_dim, fits) if dtype.itemsize == 2 else _exact_shape(gpu, least)
+    # Tiles of 128 rows are alone on their multiprocessor and chosen where they fill most of these: nothing to split.
+    resident = multiprocessors if shape.rows >= 128 else 2 * multiprocessors
+    return replace(shape, num_splits=max(1, min(32, resident // -(-num_rows // shape.rows))))
+
+
+def _exact_shape(gpu: GpuClass, least_rows: int) -> ExtendConfig:
+    """fp32: exact products are computed without tensor cores. 80 registers and 53 KB, three programs (D 128, sm_90)."""
+    return ExtendConfig(rows=max(32, least_rows), tile=32, num_warps=4 if gpu == "amd" else 8, num_stages=2)
 
 
 def _extend_shape(gpu: GpuClass, head_dim: int, rows: int) -> ExtendConfig:
     """16-bit queries in tiles of `rows`; compiled, without spills."""
     match gpu:
+        case "interpreter":
+            return ExtendConfig(rows, tile=32, num_warps=4, num_stages=2)
         case "hopper":
             # 128 rows: 64 read K and V twice as often, 32 KB for 2.1 MFLOP, which L2 (5.5 TB/s) limits to 360 TFLOP/s.
-            # D 128 has 212 registers and 128 KB, one program a multiprocessor; D 64 has 128 and 64 KB, two of them.
-            # 64 rows have 200 registers and 112 KB, two programs.
+            # D 128 has 204 registers and 128 KB, one program a multiprocessor; D 64 has 128 and 64 KB, two of them.
+            # 64 rows have 196 registers and 112 KB, two programs.
             return ExtendConfig(rows, tile=64, num_warps=8 if rows >= 128 else 4, num_stages=3)
         case "amd":
-            # 237 (D 128) and 171 registers of 512: two waves on each of a unit's processors.
+            # 198 (D 128) and 138 registers of 512: two or three waves on each of a unit's four processors.
             return ExtendConfig(rows, tile=64 if rows >= 64 else 32, num_warps=8 if rows >= 64 else 4, num_stages=2)
-        case _:
-            # An A100 has 255 registers and spills with larger tiles of D 128 (203 with these), not of D 64.
+        case "nvidia":
+            # For sm_80: 230 registers and 73 KB with D 128, where larger tiles take all 255 and spill with 64 rows.
             tile = 64 if head_dim == 64 else 32
             return ExtendConfig(rows, tile, num_warps=8 if rows >= 128 else 4, num_stages=3)
 

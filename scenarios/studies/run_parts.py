@@ -12,8 +12,8 @@ from ...calibrate.runs.measured_run import MeasuredRun
 from ..errors import ScenarioError
 
 USUAL_S = 1.0
-"""The first two steps of the RTX 4090's recorded run took 0.39 and 0.17 s longer than later ones of their size: what an
-engine does for the first time, compiling and capturing among it, is over within its first second."""
+"""The first step of the RTX 4090's recorded run took the host 0.37 s: what an engine does for the first time, compiling
+and loading among it, is over within its first second."""
 LONGEST_STEP_S = 600.0
 _WARMUP = re.compile(r"(\d+)|(\d+(?:\.\d+)?)s")
 _PART = re.compile(r"(first|last):([1-9]\d*)|odd|even")
@@ -74,15 +74,15 @@ class Part(NamedTuple):
         return np.asarray(index % 2 == (0 if kind == "odd" else 1))
 
 
-def parsed_seconds(text: str | None, option: str) -> tuple[float, ...]:
-    """`0.39,0.17` as seconds, none where nothing is given; raises ScenarioError naming the option."""
-    if text is None:
-        return ()
+def parsed_seconds(text: str | None, option: str) -> tuple[float, ...] | None:
+    """`0.39,0.17` as seconds, no seconds of `none`, None where left out; raises ScenarioError naming the option."""
+    if text is None or text == "none":
+        return None if text is None else ()
     try:
         seconds = tuple(float(part) for part in text.split(","))
     except ValueError:
         seconds = (-1.0,)
     if not all(0 <= one <= LONGEST_STEP_S for one in seconds):
-        says = f"write seconds with commas, as 0.39,0.17, each at most {LONGEST_STEP_S:g}"
+        says = f"write none, or seconds with commas, as 0.39,0.17, each at most {LONGEST_STEP_S:g}"
         raise ScenarioError(f"{option} {text}", None, says)
     return seconds

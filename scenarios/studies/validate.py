@@ -26,6 +26,7 @@ from ...calibrate.fit_parameters import SHARES
 from ...calibrate.runs.measured_run import MeasuredRun
 from ..assembly import Assembly
 from ..errors import ScenarioError
+from .cold_start import found_cold_start
 from .error_budget import Budget, error_budget
 from .fitted_replay import FittedHardware, fit_hardware, fitted_assembly
 from .measured_replay import ReplayRecords, replay
@@ -44,6 +45,8 @@ class Validation:
     run: MeasuredRun
     assembly: Assembly
     warmup_s: float
+    cold_start_s: tuple[float, ...]
+    """What the first steps took the host in the simulation, beyond which it is as ever."""
     measured: RunTimes
     records: ReplayRecords
     simulated: RunTimes
@@ -71,6 +74,7 @@ class Validation:
             "num_requests": int(self.scored.sum()),
             "errors": self.errors,
             "warmup": {"seconds": self.warmup_s, "num_requests": int(warmup.sum()), "errors": self.warmup_errors},
+            "cold_start_s": list(self.cold_start_s),
             "never_queued": {"num_requests": self.num_never_queued, "errors": self.never_queued_errors},
             "series": None if self.series is None else self.series.as_json(),
             "budget": self.budget.as_json(),
@@ -87,11 +91,11 @@ def validate(
     warmup: Warmup,
     fit_on: Part | None,
     warn: Callable[[str], None],
-    cold_start_s: Sequence[float] = (),
+    cold_start_s: Sequence[float] | None = None,
 ) -> Validation:
     """Simulate the run and compare; with `fit_on`, after fitting a residual to those requests.
 
-    `cold_start_s` is what the first steps took the host, where that is known and to be simulated.
+    `cold_start_s` is what the first steps take the host; where left out, what the warm-up's requests tell of it.
     """
     measured, warmup_s = measured_times(run), warmup.seconds(run)
     after = measured.arrival_s >= warmup_s
@@ -103,7 +107,8 @@ def validate(
     scored = after & ~chosen
     if not scored.any():
         raise ScenarioError(run.source, None, "no request is left to be scored, after the warm-up and those fitted on")
-    records = replay(assembly, run, warmup_s=warmup_s, cold_start_s=cold_start_s)
+    cold = found_cold_start(run, assembly, warmup_s) if cold_start_s is None else tuple(cold_start_s)
+    records = replay(assembly, run, warmup_s=warmup_s, cold_start_s=cold)
     simulated = records.times()
     at_once = scored & never_queued(run, AT_ONCE_S)
     errors = latency_errors(measured, simulated, scored)
@@ -114,6 +119,7 @@ def validate(
         run=run,
         assembly=assembly,
         warmup_s=warmup_s,
+        cold_start_s=cold,
         measured=measured,
         records=records,
         simulated=simulated,
@@ -123,7 +129,7 @@ def validate(
         num_never_queued=int(at_once.sum()),
         never_queued_errors=latency_errors(measured, simulated, at_once),
         series=None if run.series is None else compare_series(run.series, records.steps, num_blocks),
-        budget=error_budget(assembly, run, measured, simulated, scored, cold_start_s),
+        budget=error_budget(assembly, run, measured, simulated, scored, cold),
         fitted=fitted,
         fitted_errors=latency_errors(measured, simulated, chosen),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -34,6 +36,8 @@ def validation_tables(validation: Validation) -> RenderableType:
     if num_warmup:
         warmup = f"Apart: {num_warmup} requests of the warm-up, before {validation.warmup_s:.3g} s"
         parts.append(errors_table(warmup, validation.warmup_errors))
+    if validation.cold_start_s:
+        parts.append(f"Cold start: the first steps take the host {_seconds(validation.cold_start_s)}\n")
     if validation.fitted is not None:
         parts.append(errors_table("Apart: the requests that the residual was fitted on", validation.fitted_errors))
     if validation.series is not None:
@@ -88,6 +92,10 @@ def _table(title: str, *names: str) -> Table:
 
 def _duration(value: float | None) -> str:
     return "-" if value is None else duration_text(value)
+
+
+def _seconds(times_s: Sequence[float]) -> str:
+    return ", ".join(f"{time_s:.3g} s" for time_s in times_s)
 
 
 def share_text(value: float | None) -> str:

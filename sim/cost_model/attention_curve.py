@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
 
 from .curve_grid import Basis, CurveGrid, Floor
+from .joined_chunks import TILE_ROWS, joined
 
 Points = Mapping[tuple[int, ...], float]
 
@@ -29,10 +30,12 @@ class AttentionCurve:
         self._mixed = _by_reach(mixed, floor, derived) if mixed else []
         self._reaches = [reach for reach, _ in self._mixed]
 
-    def at(self, q_tokens: int, kv_tokens: int, num_decodes: int, mean_context: float) -> tuple[float, Basis]:
-        """Time of one layer, in the points' unit."""
+    def at(self, q_tokens: int, kv_tokens: float, num_decodes: int, mean_context: float) -> tuple[float, Basis]:
+        """Time of one layer, in the points' unit. `kv_tokens` below zero are explained in `joined_chunks`."""
         if not q_tokens:
             return self._decodes(num_decodes, mean_context)
+        if kv_tokens < 0:
+            return self._with_fewer_pairs(q_tokens, -kv_tokens, num_decodes, mean_context)
         if not num_decodes:
             return self._prefills(q_tokens, kv_tokens)
         if self._mixed:
@@ -45,10 +48,28 @@ class AttentionCurve:
     def of_chunks(
         self, chunks: Sequence[tuple[int, int]], num_decodes: int, mean_context: float
     ) -> tuple[float, Basis]:
-        """The same for several chunks, each `(q, kv)`, as if they were one."""
-        return self.at(sum(q for q, _ in chunks), sum(kv for _, kv in chunks), num_decodes, mean_context)
+        """The same for several chunks, each `(q, kv)`, as the one that `joined_chunks` makes of them."""
+        return self.at(*joined(chunks), num_decodes, mean_context)
 
-    def _prefills(self, q_tokens: int, kv_tokens: int) -> tuple[float, Basis]:
+    def longer(self, q_tokens: int, kv_tokens: float, mean_context: float, longest: float) -> float:
+        """How much longer one decode of the longest context takes beside a chunk than one of the mean context."""
+        kv_tokens = max(kv_tokens, 0)
+        most, _ = self.at(q_tokens, kv_tokens, 1, longest)
+        return max(most - self.at(q_tokens, kv_tokens, 1, mean_context)[0], 0.0)
+
+    def _with_fewer_pairs(
+        self, q_tokens: int, fewer: float, num_decodes: int, mean_context: float
+    ) -> tuple[float, Basis]:
+        """Without so many keys for each query: less by what as many cached ones would add.
+
+        What is added first is a tile of keys, used or not, so less than a tile is taken as its part of one.
+        """
+        cached = max(fewer, TILE_ROWS)
+        time, basis = self.at(q_tokens, 0, num_decodes, mean_context)
+        more, beyond = self.at(q_tokens, cached, num_decodes, mean_context)
+        return time - (more - time) * fewer / cached, max(basis, beyond, Basis.INTERPOLATED)
+
+    def _prefills(self, q_tokens: int, kv_tokens: float) -> tuple[float, Basis]:
         assert self._prefill is not None
         return self._prefill.at((q_tokens, kv_tokens))
 

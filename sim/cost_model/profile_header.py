@@ -108,10 +108,14 @@ class Host(Section):
 
 
 class UnequalContexts(Section):
-    """Decodes of unequal contexts: `time = mean + alpha (longest - mean) + share mean`, on the curve of equal ones."""
+    """Decodes of unequal contexts: `time = mean + alpha (longest - mean)`, on the curve of equal contexts.
+
+    Beside a prefill the two are one decode of the longest context and one of the mean, alone, else the whole batch.
+    Where decodes have launches of their own it is always that, and `decode_share` of the mean comes on top.
+    """
 
     applied: bool = False
-    """Whether steps are corrected. It helped one machine and hurt another: see docs/profiles.md."""
+    """Whether decodes alone are corrected too. It helped one machine and hurt another: see docs/profiles.md."""
     decode_alpha: float = 0.0
     mixed_alpha: float = 0.0
     decode_share: float = 0.0

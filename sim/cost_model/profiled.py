@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from ...policies.core.gpu_spec import GpuSpec
 from ...policies.core.model_spec import ModelSpec
 from .analytic import AnalyticCostModel
 from .attention import attention_of
+from .attention_curve import AttentionCurve
 from .curve_grid import Basis, CurveGrid
 from .decode_line import DecodeLine
+from .joined_chunks import joined
 from .kernel import Kernel
 from .kernel_floors import US_PER_S, KernelFloors
 from .profile import Profile, gpu_of
@@ -79,11 +81,9 @@ class ProfiledCostModel:
         equal = {shape[:4]: t for shape, t in profile.points("attention").items() if shape[4] <= shape[3]}
         derived = {shape[:4] for shape in profile.derived("attention")}
         self._attention = attention_of(header.attention, equal, self.floors.attention_us, derived)
-        self._attention_is_fused = header.attention.launches == "fused"
         unequal = header.unequal_contexts
-        self._corrects = unequal.applied
-        self._alphas = unequal.decode_alpha, unequal.mixed_alpha
-        self._share = unequal.decode_share
+        self._corrects_decodes = unequal.applied
+        self._unequal = unequal
         residual = header.residual
         self._residuals = tuple(s * 1e9 for s in (residual.decode_s, residual.prefill_s, residual.mixed_s))
         self._tokens: dict[int, _Part] = {}
@@ -100,8 +100,8 @@ class ProfiledCostModel:
             return floor
         rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         ns, basis = line.at(context)
-        if self._corrects and num_decodes * longest > context:
-            ns += self._alphas[0] * (line.at(num_decodes * longest)[0] - ns) + self._share * ns
+        if self._corrects_decodes and num_decodes * longest > context:
+            ns += self._unequal_ns(ns, line.at(num_decodes * longest)[0])
         if basis != Basis.INTERPOLATED:
             return _held_to(floor, _added(rest, ns, basis))
         device_ns = max(round(rest.ns + ns), floor.compute_ns, floor.memory_ns)
@@ -118,8 +118,8 @@ class ProfiledCostModel:
         rest, line, _ = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         steps: NDArray[np.int64] = np.arange(num_steps, dtype=np.int64)
         ns, basis = line.along(context_tokens + num_decodes * steps)
-        if self._corrects and num_decodes * max_context > context_tokens:
-            ns += self._alphas[0] * (line.along(num_decodes * (max_context + steps))[0] - ns) + self._share * ns
+        if self._corrects_decodes and num_decodes * max_context > context_tokens:
+            ns += self._unequal_ns(ns, line.along(num_decodes * (max_context + steps))[0])
         device = np.maximum(np.rint(rest.ns + ns).astype(np.int64), np.maximum(floor.compute_ns, floor.memory_ns))
         measured = np.rint(rest.measured_ns + np.where(basis == Basis.MEASURED, ns, 0.0)).astype(np.int64)
         beyond = rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)
@@ -148,11 +148,23 @@ class ProfiledCostModel:
         queries = num_decodes + num_drafts
         mean = context / num_decodes if num_decodes else 0
         us, basis = self._attention.of_chunks(chunks, queries, mean)
-        alpha = self._alphas[bool(q_tokens) and self._attention_is_fused]
-        if self._corrects and queries and longest > mean:
-            us += alpha * (self._attention.of_chunks(chunks, queries, longest)[0] - us)
-            us += self._share * self._attention.at(0, 0, queries, mean)[0] if self._share else 0.0
+        if queries > 1 and longest > mean:
+            us += self._unequal_us(chunks, queries, mean, longest)
         return _added(rest, us * NS_PER_US * self._layers, basis)
+
+    def _unequal_us(self, chunks: Sequence[tuple[int, int]], queries: int, mean: float, longest: float) -> float:
+        """What unequal contexts of the decodes add to attention, in one layer."""
+        if chunks and isinstance(self._attention, AttentionCurve):
+            alpha = self._unequal.mixed_alpha
+            return alpha * self._attention.longer(*joined(chunks), mean, longest) if alpha else 0.0
+        if not self._corrects_decodes:
+            return 0.0
+        alone = self._attention.at(0, 0, queries, mean)[0]
+        return float(self._unequal_ns(alone, self._attention.at(0, 0, queries, longest)[0]))
+
+    def _unequal_ns(self, mean: Any, longest: Any) -> Any:
+        """The same by itself, of decodes: a time, or an array of them, in any unit."""
+        return self._unequal.decode_alpha * (longest - mean) + self._unequal.decode_share * mean
 
     def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine, Share]:
         """All but attention, attention by context, and what the former rests on."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -33,6 +34,10 @@ from llmsim.tests.support.shared import shared
 LLAMA = specs.model("llama-3.1-8b")
 BLOG_LINES = {"bf16": (2, 6.44, 4.37e-5), "fp8": (1, 6.58, 2.37e-5)}
 """vLLM 0.19.1, one H100, one request at a time: KV bytes, ITL at no context and its slope, ms (blog of 2026-04-22)."""
+QWEN_72B = replace(specs.model("llama-3.1-70b"), name="qwen2.5-72b", intermediate_size=29_568, vocab_size=152_064)
+"""Its config.json's sizes; the others are Llama-3.1-70B's."""
+TWO_H100 = {128: 30.9, 1024: 31.0, 4096: 31.1, 8192: 31.3}
+"""TPOT of one request in ms by prompt tokens, 128 out (tenstorrent/tt-inference-server, issue 143, April 2025)."""
 RECORDED = {"rtx-4090": "vllm0.19-rtx4090-llama3.1-8b", "rtx-pro-6000": "vllm0.19-rtxpro6000-llama3.1-8b"}
 RECORDED_ENGINE: dict[str, dict[str, object]] = {
     "rtx-4090": {"max_num_seqs": 256, "num_gpu_blocks_override": 2588},
@@ -143,6 +148,16 @@ def under_load() -> Iterator[Figure]:
     yield Figure(what + "output", "tok/s", 450.3, summary["output_tokens_per_s"])
 
 
+def two_gpus() -> Iterator[Figure]:
+    """Qwen2.5-72B over two H100s, by an engine from before asynchronous scheduling: the host's time is not hidden."""
+    cost_model = AnalyticCostModel(QWEN_72B, specs.gpu("h100-sxm"), tensor_parallel=2)
+    for prompt_tokens, measured_ms in TWO_H100.items():
+        context = prompt_tokens + 64
+        cost = cost_model.step_cost(StepShape((), 1, context, context, 1, 0))
+        what = f"2 x H100, Qwen2.5-72B, early 2025: TPOT of one request, {prompt_tokens:,} in, 128 out"
+        yield Figure(what, "ms", measured_ms, (cost.device_ns + cost.host_ns) / 1e6)
+
+
 def kv_pools() -> Iterator[Figure]:
     """Bytes left for KV at utilisation 0.90, 2,048 tokens a step and 256 requests, as vLLM printed them."""
     for gpu, gib in (("a100-40g", 19.28), ("rtx-4090", 5.055)):
@@ -187,6 +202,7 @@ def figures() -> Iterator[Figure]:
     """All rows."""
     yield from decode_line()
     yield from under_load()
+    yield from two_gpus()
     yield from kv_pools()
     for gpu, name in RECORDED.items():
         yield from recorded(gpu, shared("measured", name))

@@ -83,6 +83,25 @@ def test_the_correction_for_unequal_contexts_is_found(alpha):
     assert errors[1] == pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.8])
+def test_beside_a_prefill_the_correction_is_of_one_decode(alpha):
+    points = {t.shape[:4]: t.time_us for t in timings() if t.kernel == "attention"}
+    curve = AttentionCurve(points, FLOORS.attention_us)
+    unequal = {}
+    for q, n, mean in ((q, n, mean) for q in (16, 64) for n in (2, 8, 32) for mean in (100, 200, 300, 400, 500)):
+        short, long = (curve.at(q, 64, 1, context)[0] for context in (mean, 8 * mean))
+        unequal[q, 64, n, mean, 8 * mean] = curve.at(q, 64, n, mean)[0] + alpha * (long - short)
+    found, errors = fit_unequal(unequal, curve)
+    assert found.mixed_alpha == pytest.approx(alpha, abs=1e-3)
+    assert errors[1] == pytest.approx(0, abs=1e-3)
+
+
+def test_the_correction_halves_the_error_of_unequal_contexts(bundle):
+    without, corrected = bundle[1].header.fit.unequal_contexts_error
+    assert corrected < 0.6 * without
+    assert 0.7 < bundle[1].header.unequal_contexts.mixed_alpha < 1
+
+
 def test_experts_cost_what_so_many_tokens_need_of_them():
     profile = fit(import_timings(ImportRequest(str(shared("profiles", "RTXPRO6000-qwen3-30b-a3b")))))
     cost_model = ProfiledCostModel(profile, specs.model("qwen3-30b-a3b"))

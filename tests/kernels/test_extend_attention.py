@@ -47,12 +47,14 @@ def check(
     dtype: torch.dtype,
     num_shared_blocks: int = 0,
     seed: int = 0,
+    num_splits: int = 1,
 ) -> None:
     heads, kv_heads, dim, block_size, rows, tile = shape
     lengths, query_lens = (list(of_chunks) for of_chunks in zip(*chunks, strict=True))
     sequences = paged_sequences(lengths, kv_heads, dim, block_size, dtype, num_shared_blocks, seed)
     _, q, _, _ = fused_heads(sum(query_lens), heads, kv_heads, dim, dtype)
-    result, plain = extended(q, query_lens, sequences, ExtendConfig(rows, tile, num_warps=4, num_stages=2))
+    config = ExtendConfig(rows, tile, num_warps=4, num_stages=2, num_splits=num_splits, least_share=1)
+    result, plain = extended(q, query_lens, sequences, config)
     assert_as_exact(result, plain, exact_extend(q, query_lens, sequences, SCALE))
 
 
@@ -65,6 +67,13 @@ def test_extend_is_as_exact_as_its_reference(dtype: torch.dtype, shape: tuple[in
 @pytest.mark.parametrize("prefix", [0, 1, 15, 16, 17, 31, 32, 33, 100])
 def test_a_prefix_may_end_anywhere_in_a_tile(prefix: int) -> None:
     check([(prefix + 9, 9)], (2, 1, 64, 16, 16, 32), torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("num_splits", "dtype"), [(2, torch.float32), (3, torch.bfloat16), (20, torch.float16)], ids=str
+)
+def test_keys_may_be_split_among_programs(num_splits: int, dtype: torch.dtype) -> None:
+    check([(150, 5), (3, 3), (40, 0), (33, 20)], (4, 2, 64, 16, 32, 16), dtype, num_splits=num_splits)
 
 
 def test_chunks_may_share_a_cached_prefix() -> None:
@@ -120,4 +129,4 @@ def test_random_chunks_are_as_exact_as_their_reference(dtype: torch.dtype) -> No
         shape = kv_heads * group, kv_heads, dice.choice([64, 128]), block_size, rows, tile
         queries = [dice.choice([1, 2, dice.randrange(1, 50)]) for _ in range(dice.randrange(1, 5))]
         chunks = [(n + dice.choice([0, 1, 15, 16, dice.randrange(150)]), n) for n in queries]
-        check(chunks, shape, dtype, dice.randrange(3), seed)
+        check(chunks, shape, dtype, dice.randrange(3), seed, dice.choice([1, 1, 4]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from llmsim.policies.core.request import Output, Prompt, Request
+from llmsim.policies.core.sequence import Sequence
 from llmsim.real_engine.model.transformer import Transformer
 from llmsim.tests.support.driven_core import BY_PRIORITY, VLLM
 from llmsim.tests.support.hugging_face import VOCAB, HuggingFaceModel
@@ -130,3 +132,26 @@ def test_a_stop_token_ends_a_request(reference: HuggingFaceModel, model: Transfo
     run = RealRun(model, stop_tokens=[stop], num_blocks=50, max_num_seqs=4, max_model_len=64, depth=2)
     request = Request("r", 0, Prompt.of_tokens(prompt), 12, -1)
     assert run.serve({0: [(request, Output(12))]})["r"] == alone[: alone.index(stop) + 1]
+
+
+@pytest.mark.parametrize("hit_rate", [0.0, 0.6, 1.0])
+def test_drafts_are_verified_in_one_pass_and_change_no_token(
+    reference: HuggingFaceModel, model: Transformer, hit_rate: float
+) -> None:
+    arrivals = requests_of(4)
+    requests = {request.id: request for pairs in arrivals.values() for request, _ in pairs}
+    alone = {key: reference.generate([*r.prompt.contents[0]], r.max_tokens) for key, r in requests.items()}
+    draw = random.Random(0)
+
+    def propose(sequence: Sequence, count: int) -> list[int]:
+        done = sequence.num_tokens - sequence.prompt_tokens
+        right = (alone[sequence.id] + [0] * count)[done : done + count]
+        return [token if draw.random() < hit_rate else (token + 1) % VOCAB for token in right]
+
+    limits = {"num_blocks": 30, "block_size": 4, "max_num_seqs": 8, "max_model_len": 128, "reserve_full_prompt": False}
+    run = RealRun(model, propose=propose, num_speculative_tokens=3, max_num_batched_tokens=40, **limits)
+    assert run.serve(arrivals) == alone
+    assert run.num_preemptions > 0
+    num_outputs = sum(map(len, alone.values()))
+    assert (run.num_accepted > num_outputs / 4) == (hit_rate > 0.5)
+    assert (run.num_accepted == 0) == (hit_rate == 0)

@@ -6,6 +6,7 @@ The tensors have no memory (`meta`), so a wrapper that read one on the host woul
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from llmsim.kernels.attention.decode import decode_attention
 from llmsim.kernels.attention.decode_plan import DecodeWorkspace
 from llmsim.kernels.attention.extend import extend_attention
+from llmsim.kernels.attention.tuning import extend_config
 
 META = torch.device("meta")
 SEQUENCES, HEADS, KV_HEADS = 64, 32, 8
@@ -38,10 +40,12 @@ def decode(head_dim: int, block_size: int, dtype: torch.dtype) -> None:
     decode_attention(*inputs(SEQUENCES, head_dim, block_size, dtype), integers(SEQUENCES), 0.1, workspace)
 
 
-def extend(chunk: int, head_dim: int, block_size: int, dtype: torch.dtype) -> None:
+def extend(chunk: int, head_dim: int, block_size: int, dtype: torch.dtype, num_splits: int = 1) -> None:
     """A chunk of every sequence."""
     cached = inputs(SEQUENCES * chunk, head_dim, block_size, dtype)
-    extend_attention(*cached, integers(SEQUENCES + 1), integers(SEQUENCES), chunk, 0.1)
+    config = extend_config(META, head_dim, dtype, HEADS // KV_HEADS, SEQUENCES * chunk * HEADS, 4 * chunk)
+    config = replace(config, num_splits=num_splits)
+    extend_attention(*cached, integers(SEQUENCES + 1), integers(SEQUENCES), chunk, 0.1, config)
 
 
 LAUNCHES: dict[str, Callable[[], None]] = {
@@ -51,5 +55,6 @@ LAUNCHES: dict[str, Callable[[], None]] = {
     "extend bf16 128": partial(extend, 512, 128, 16, torch.bfloat16),
     "extend bf16 64": partial(extend, 512, 64, 256, torch.bfloat16),
     "extend fp32 128": partial(extend, 512, 128, 16, torch.float32),
+    "split bf16 128": partial(extend, 16, 128, 16, torch.bfloat16, num_splits=8),
     "verify bf16 128": partial(extend, 4, 128, 16, torch.bfloat16),
 }

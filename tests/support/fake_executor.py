@@ -58,7 +58,7 @@ class FakeExecutor:
         result, cost = self._predicting.execute(plan)
         self.clock.time_ns += cost.host_ns
         self._device_free_ns = max(self.clock.time_ns, self._device_free_ns) + cost.device_ns
-        tokens = {row.sequence.id: 7 for row in plan.rows if row.samples} if self._tokens else {}
+        tokens = {row.sequence.id: [7] for row in plan.rows if row.samples} if self._tokens else {}
         return FakeTicket(self, plan.step, StepDone(result, cost, tokens), self._device_free_ns)
 
     def close(self) -> None:

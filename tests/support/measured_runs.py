@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,9 @@ def traffic(num_requests: int = 60, rate: float = 100.0, seed: int = 0) -> Measu
     return MeasuredRun(Path("small"), tuple(requests), setup)
 
 
-def measured_on(assembly: Assembly, run: MeasuredRun) -> MeasuredRun:
-    """The run as if the engine of `assembly` were the real one."""
-    times = replay(assembly, run).times()
+def measured_on(assembly: Assembly, run: MeasuredRun, cold_start_s: Sequence[float] = ()) -> MeasuredRun:
+    """The run as if the engine of `assembly` were the real one, whose first steps took the host so long."""
+    times = replay(assembly, run, cold_start_s=cold_start_s).times()
     requests = [
         MeasuredRequest(
             request.id,

@@ -20,6 +20,7 @@ from llmsim.policies.core.request import Output, Request
 from llmsim.real_engine.executor import RealExecutor, StepTicket
 from llmsim.real_engine.model.loading import load_model
 from llmsim.real_engine.model.transformer import Transformer
+from llmsim.real_engine.verification import Proposer
 from llmsim.tests.support.driven_core import VLLM
 
 
@@ -37,14 +38,15 @@ class RealRun:
         specs: Mapping[str, Mapping[str, Any]] = VLLM,
         *,
         stop_tokens: Items[int] = (),
+        propose: Proposer | None = None,
         **limits: Any,
     ) -> None:
         config = EngineConfig(**limits)
         self.core = EngineCore(config, Policies.of(specs), tells_grants=True)
-        self.executor = RealExecutor(model, config, outputs="sampled", stop_tokens=stop_tokens)
+        self.executor = RealExecutor(model, config, outputs="sampled", stop_tokens=stop_tokens, propose=propose)
         self.tokens: dict[str, list[int]] = {}
         self.plans: list[StepPlan] = []
-        self.num_preemptions = self.num_swaps = self.num_cached_tokens = 0
+        self.num_preemptions = self.num_swaps = self.num_cached_tokens = self.num_accepted = 0
         self._pipe: deque[tuple[StepPlan, StepTicket]] = deque()
 
     def serve(self, arrivals: Mapping[int, Items[tuple[Request, Output]]]) -> dict[str, list[int]]:
@@ -79,8 +81,9 @@ class RealRun:
     def _commit(self, now_ns: int) -> None:
         plan, ticket = self._pipe.popleft()
         done = ticket.wait()
-        for request_id, token in done.tokens.items():
+        for request_id, tokens in done.tokens.items():
             if request_id in self.core.sequences:
-                self.tokens[request_id].append(token)
+                self.tokens[request_id] += tokens
+        self.num_accepted += sum((done.result.accepted or {}).values())
         for sequence in self.core.commit_step(plan, done.result, now_ns).finished:
             self.executor.forget(sequence.id)

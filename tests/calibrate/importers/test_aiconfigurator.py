@@ -29,6 +29,14 @@ def test_a_models_kernels_are_found_for_each_system(system):
 
 
 @needs_package
+@pytest.mark.parametrize("system", ["h100_sxm", "h200_sxm"])
+def test_held_out_points_of_an_8b_model_are_predicted(system):
+    held_out = fit(import_timings(ImportRequest(f"aiconfigurator:{system}", "llama-3.1-8b"))).header.fit.held_out
+    assert held_out.median <= 0.05
+    assert held_out.p95 <= 0.15
+
+
+@needs_package
 @pytest.mark.parametrize("context", [256, 1024, 4096, 16_384, 32_768, 65_536])
 def test_the_decode_line_of_an_h100_is_within_ten_per_cent(context):
     profile = fit(import_timings(ImportRequest("aiconfigurator:h100_sxm", "llama-3.1-8b")))

@@ -11,6 +11,7 @@ from llmsim.tests.benchmarks.measured_figures import (
     figures,
     kv_pools,
     table,
+    two_gpus,
     under_load,
 )
 from llmsim.tests.support.shared import shared
@@ -19,7 +20,7 @@ from llmsim.tests.support.tree import ROOT
 DOCUMENT = (ROOT / "docs" / "cost-model.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("part", [decode_line, under_load, kv_pools])
+@pytest.mark.parametrize("part", [decode_line, under_load, two_gpus, kv_pools])
 def test_every_row_of_the_document_is_what_is_predicted_today(part):
     rows = [figure.row() for figure in part()]
     assert rows

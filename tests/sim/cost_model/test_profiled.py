@@ -152,6 +152,17 @@ def test_unequal_contexts_cost_more_where_the_correction_is_applied():
     assert corrected.device_ns == pytest.approx(COST_MODEL.step_cost(shape).device_ns + added_ns, abs=2)
 
 
+def test_beside_a_prefill_the_longest_context_ends_so_much_later():
+    header = PROFILE.header.model_copy(update={"unequal_contexts": UnequalContexts(mixed_alpha=0.5)})
+    corrected = ProfiledCostModel(replace(PROFILE, header=header), TINY)
+    for num_decodes, longer in ((16, True), (1, False)):
+        shape = StepShape(((64, 64),), num_decodes, num_decodes * 128, 1024, num_decodes + 1, 0)
+        mean, most = (us("attention", (64, 64, 1, context, context)) for context in (128, 1024))
+        added_ns = TINY.num_layers * 0.5 * (most - mean) * 1e3 if longer else 0.0
+        equal = COST_MODEL.step_cost(shape)
+        assert corrected.step_cost(shape).device_ns == pytest.approx(equal.device_ns + added_ns, abs=2)
+
+
 @pytest.mark.parametrize(
     ("model", "tensor_parallel", "kv_bytes", "reason"),
     [
