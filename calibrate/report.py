@@ -43,7 +43,7 @@ def steps_table(fit: Fit, residual: Residuals) -> Table:
     """A line a kind of step: how far the sum of its kernels is off, without the residual and with it."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("whole steps", no_wrap=True)
-    for name in ("held out", "kernels: median", "P95", "residual", "with: median", "P95"):
+    for name in ("held out", "error alone", "P95", "residual", "with it", "P95"):
         table.add_column(name, justify="right", no_wrap=True)
     for kind, found in fit.whole_steps.items():
         constant = f"{getattr(residual, f'{kind}_s') * 1e3:+.3f} ms"
