@@ -10,10 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...calibrate.whole_steps import STEPS
+from ...calibrate.writing import DATA_SHEET, TIMINGS
 from ...sim.cost_model.profile import HEADER
 from ..errors import ScenarioError
 
 POINTS = "points.jsonl"
+OWN_FILES = (HEADER, TIMINGS, STEPS, DATA_SHEET, POINTS)
+"""What a profile leaves in its folder."""
 
 
 class PointsFile:
@@ -43,8 +47,8 @@ class PointsFile:
 
     def _begin(self, identity: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        for path in self.folder.iterdir():
-            path.unlink()
+        for name in OWN_FILES:
+            (self.folder / name).unlink(missing_ok=True)
         self.path.write_text(json.dumps({"profile": identity}) + "\n", encoding="utf-8")
 
     def _go_on(self, identity: Mapping[str, Any]) -> None:

@@ -112,7 +112,9 @@ def test_points_of_something_else_are_not_gone_on_with(tmp_path: Path) -> None:
     says = "holds an unfinished profile whose dtype is 'fp32', not 'bf16'; choose another folder, or --force"
     with pytest.raises(ScenarioError, match=says):
         study_in(tmp_path, dtype="bf16")
+    (tmp_path / "table" / "notes.txt").write_text("mine")
     assert study_in(tmp_path, dtype="bf16", force=True).num_done == 0
+    assert (tmp_path / "table" / "notes.txt").read_text() == "mine"
 
 
 def test_a_finished_profile_and_other_folders_are_left_alone(tmp_path: Path) -> None:
