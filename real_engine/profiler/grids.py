@@ -34,7 +34,7 @@ class Grid:
     cached: tuple[int, ...]
     most_pairs: int
     """(query, key) pairs of a chunk."""
-    num_skewed: int
+    num_unequal: int
     """Decode batches of unequal contexts."""
     num_joint: int
     """Launches of several chunks."""
@@ -54,7 +54,7 @@ SMALL = Grid(
     chunks=(2, 4, 8, 16, 32, 64, 128, 256, 512),
     cached=(0, 64, 256, 512, 1024, 2048, 3072),
     most_pairs=1 << 21,
-    num_skewed=40,
+    num_unequal=40,
     num_joint=8,
     num_whole=16,
     most_step_tokens=384,
@@ -73,7 +73,7 @@ FULL = Grid(
     chunks=(2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
     cached=(0, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 122880),
     most_pairs=1 << 28,
-    num_skewed=80,
+    num_unequal=80,
     num_joint=16,
     num_whole=40,
     most_step_tokens=8192,
@@ -86,9 +86,9 @@ GRIDS: dict[GridName, Grid] = {"small": SMALL, "full": FULL}
 
 def steps_of(grid: Grid, max_context: int, seed: int) -> list[TimedStep]:
     """The steps of a grid for a model of so many positions, each once; the same seed draws the same ones."""
-    rng = np.random.default_rng(seed)
-    steps = [*_by_tokens(grid), *_decodes(grid), *_skewed(grid, rng), *_chunks(grid), *_joint(grid, rng)]
-    steps += _whole(grid, min(max_context, max(grid.contexts)), rng)
+    unequal, joint, whole = (np.random.default_rng([seed, number]) for number in range(3))
+    steps = [*_by_tokens(grid), *_decodes(grid), *_unequal(grid, unequal), *_chunks(grid), *_joint(grid, joint)]
+    steps += _whole(grid, min(max_context, max(grid.contexts)), whole)
     return [step for step in dict.fromkeys(steps) if max(step.lengths) <= max_context]
 
 
@@ -112,21 +112,21 @@ def _chunks(grid: Grid) -> Iterator[TimedStep]:
             yield TimedStep(chunks=((new, cached),))
 
 
-def _skewed(grid: Grid, rng: np.random.Generator) -> Iterator[TimedStep]:
-    """Half of them spread evenly by half of the mean; in the others some reach four or sixteen times as far."""
+def _unequal(grid: Grid, rng: np.random.Generator) -> Iterator[TimedStep]:
+    """Half of them spread evenly by half of the mean, half lognormal with a deviation of the mean, as traffic is."""
     shapes = [
         (batch, context)
         for batch, context in product(grid.batches, grid.contexts)
         if batch > 1 and 2 * batch * context <= grid.most_context
     ]
-    for number, i in enumerate(rng.permutation(len(shapes))[: grid.num_skewed]):
+    for number, i in enumerate(rng.permutation(len(shapes))[: grid.num_unequal]):
         batch, context = shapes[i]
         if number % 2:
-            yield TimedStep(tuple(rng.integers(context // 2, context + context // 2 + 1, size=batch).tolist()))
-            continue
-        far, factor = int(rng.choice([1, max(1, batch // 4)])), int(rng.choice([4, 16]))
-        if (batch - far + far * factor) * context <= grid.most_context:
-            yield TimedStep((context,) * (batch - far) + (factor * context,) * far)
+            contexts = rng.integers(context // 2, context + context // 2 + 1, size=batch)
+        else:
+            contexts = context * rng.lognormal(-np.log(2) / 2, np.sqrt(np.log(2)), size=batch)
+        most = min(max(grid.contexts), grid.most_context // batch)
+        yield TimedStep(tuple(np.clip(np.rint(contexts), 1, most).astype(int).tolist()))
 
 
 def _joint(grid: Grid, rng: np.random.Generator) -> Iterator[TimedStep]:
