@@ -19,7 +19,7 @@ from .held_out import SHARE, errors_of, held_out_errors
 from .holes import fill
 from .step_residual import fit_residual
 from .tiles import best_tile
-from .unequal import fit_share, fit_unequal
+from .unequal import fit_alone, fit_unequal
 from .whole_steps import WholeStep
 
 
@@ -115,4 +115,4 @@ def _unequal(
 ) -> tuple[UnequalContexts, tuple[float, float] | None]:
     unequal = {t.shape: t.time_us for t in attention if t.shape[4] > t.shape[3]}
     curve = attention_of(launched, _equal([*attention, *holes]), floors.attention_us)
-    return fit_share(unequal, curve) if isinstance(curve, SeparateAttention) else fit_unequal(unequal, curve)
+    return fit_alone(unequal, curve) if isinstance(curve, SeparateAttention) else fit_unequal(unequal, curve)

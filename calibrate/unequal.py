@@ -5,7 +5,7 @@
 
 The first is 0 where only the mean counts and 1 where all wait for the longest. In the second launch each decode is a
 chain of its own that nothing divides, and the longest ends so much later than others: 1 adds all of that. In an engine
-that launches decodes by themselves a share of the mean may come on top.
+that launches decodes by themselves so much a launch and a decode may come on top.
 """
 
 from __future__ import annotations
@@ -50,22 +50,24 @@ def fit_unequal(
     return UnequalContexts(decode_alpha=alphas[0], mixed_alpha=alphas[1]), errors
 
 
-def fit_share(
+def fit_alone(
     points: Mapping[Shape, float], curve: SeparateAttention
 ) -> tuple[UnequalContexts, tuple[float, float] | None]:
-    """The same where decodes are launched by themselves: with a share of the mean on top, for unequal contexts at all.
+    """The same where decodes have launches of their own: so much a launch and a decode on top.
 
-    Both coefficients minimise the squares of relative errors; neither is below 0.
+    The coefficients minimise the squares of relative errors; none is below 0.
     """
     if len(points) < FEWEST:
         return UnequalContexts(), None
     time = np.array(list(points.values()))
     mean = np.array([curve.at(*shape[:4])[0] for shape in points]) / time
-    terms = np.stack([_reach(points, curve) / time, mean], axis=1)
-    alpha, share = lsq_linear(terms, 1 - mean, bounds=([0, 0], [1, np.inf])).x.round(4).tolist()
-    after = np.abs(mean + terms @ np.array([alpha, share]) - 1)
+    decodes = np.array([shape[2] for shape in points])
+    terms = np.stack([_reach(points, curve) / time, 1 / time, decodes / time], axis=1)
+    found = lsq_linear(terms, 1 - mean, bounds=(0, [1, np.inf, np.inf])).x.round(4)
+    after = np.abs(mean + terms @ found - 1)
     errors = round(float(np.mean(np.abs(mean - 1))), 4), round(float(np.mean(after)), 4)
-    return UnequalContexts(decode_alpha=alpha, decode_share=share), errors
+    alpha, launch_us, each_us = found.tolist()
+    return UnequalContexts(decode_alpha=alpha, decode_us=launch_us, decode_each_us=each_us), errors
 
 
 def _reach(points: Mapping[Shape, float], curve: Attention) -> Floats:

@@ -111,15 +111,17 @@ class UnequalContexts(Section):
     """Decodes of unequal contexts: `time = mean + alpha (longest - mean)`, on the curve of equal contexts.
 
     Beside a prefill the two are one decode of the longest context and one of the mean, alone, else the whole batch.
-    Where decodes have launches of their own it is always that, and `decode_share` of the mean comes on top.
+    Where decodes have launches of their own it is always that, and `decode_us` and `decode_each_us` a decode on top.
     """
 
     applied: bool = False
     """Whether decodes alone are corrected too. It helped one machine and hurt another: see docs/profiles.md."""
     decode_alpha: float = 0.0
     mixed_alpha: float = 0.0
-    decode_share: float = 0.0
+    decode_us: float = 0.0
     """What a launch does for unequal contexts whatever they are; only where attention's launches are separate."""
+    decode_each_us: float = 0.0
+    """The same for each decode in it."""
 
 
 class Errors(Section):

@@ -83,7 +83,7 @@ class ProfiledCostModel:
         self._attention = attention_of(header.attention, equal, self.floors.attention_us, derived)
         unequal = header.unequal_contexts
         self._corrects_decodes = unequal.applied
-        self._unequal = unequal
+        self._unequal_contexts = unequal
         residual = header.residual
         self._residuals = tuple(s * 1e9 for s in (residual.decode_s, residual.prefill_s, residual.mixed_s))
         self._tokens: dict[int, _Part] = {}
@@ -101,7 +101,7 @@ class ProfiledCostModel:
         rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         ns, basis = line.at(context)
         if self._corrects_decodes and num_decodes * longest > context:
-            ns += self._unequal_ns(ns, line.at(num_decodes * longest)[0])
+            ns += self._unequal(num_decodes, ns, line.at(num_decodes * longest)[0], NS_PER_US * self._layers)
         if basis != Basis.INTERPOLATED:
             return _held_to(floor, _added(rest, ns, basis))
         device_ns = max(round(rest.ns + ns), floor.compute_ns, floor.memory_ns)
@@ -119,7 +119,8 @@ class ProfiledCostModel:
         steps: NDArray[np.int64] = np.arange(num_steps, dtype=np.int64)
         ns, basis = line.along(context_tokens + num_decodes * steps)
         if self._corrects_decodes and num_decodes * max_context > context_tokens:
-            ns += self._unequal_ns(ns, line.along(num_decodes * (max_context + steps))[0])
+            longest = line.along(num_decodes * (max_context + steps))[0]
+            ns += self._unequal(num_decodes, ns, longest, NS_PER_US * self._layers)
         device = np.maximum(np.rint(rest.ns + ns).astype(np.int64), np.maximum(floor.compute_ns, floor.memory_ns))
         measured = np.rint(rest.measured_ns + np.where(basis == Basis.MEASURED, ns, 0.0)).astype(np.int64)
         beyond = rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)
@@ -155,16 +156,18 @@ class ProfiledCostModel:
     def _unequal_us(self, chunks: Sequence[tuple[int, int]], queries: int, mean: float, longest: float) -> float:
         """What unequal contexts of the decodes add to attention, in one layer."""
         if chunks and isinstance(self._attention, AttentionCurve):
-            alpha = self._unequal.mixed_alpha
+            alpha = self._unequal_contexts.mixed_alpha
             return alpha * self._attention.longer(*joined(chunks), mean, longest) if alpha else 0.0
         if not self._corrects_decodes:
             return 0.0
         alone = self._attention.at(0, 0, queries, mean)[0]
-        return float(self._unequal_ns(alone, self._attention.at(0, 0, queries, longest)[0]))
+        return float(self._unequal(queries, alone, self._attention.at(0, 0, queries, longest)[0], 1.0))
 
-    def _unequal_ns(self, mean: Any, longest: Any) -> Any:
-        """The same by itself, of decodes: a time, or an array of them, in any unit."""
-        return self._unequal.decode_alpha * (longest - mean) + self._unequal.decode_share * mean
+    def _unequal(self, queries: int, mean: Any, longest: Any, units_per_us: float) -> Any:
+        """The same of decodes in a launch of their own: a time, or an array of them."""
+        unequal = self._unequal_contexts
+        added = (unequal.decode_us + unequal.decode_each_us * queries) * units_per_us
+        return unequal.decode_alpha * (longest - mean) + added
 
     def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine, Share]:
         """All but attention, attention by context, and what the former rests on."""

@@ -178,13 +178,19 @@ def test_a_profile_of_other_kernels_is_refused(model, tensor_parallel, kv_bytes,
         ProfiledCostModel(PROFILE, model, tensor_parallel, kv_dtype_bytes=kv_bytes)
 
 
-def test_a_share_on_top_is_for_decodes_of_unequal_contexts_alone():
+def test_what_unequal_contexts_add_is_for_decodes_of_unequal_contexts_alone():
     apart = PROFILE.header.model_copy(update={"attention": AttentionLaunches(launches="separate")})
-    skewed = apart.model_copy(update={"unequal_contexts": UnequalContexts(applied=True, decode_share=0.25)})
+    skewed = apart.model_copy(
+        update={"unequal_contexts": UnequalContexts(applied=True, decode_us=50.0, decode_each_us=3.0)}
+    )
     plain, corrected = (ProfiledCostModel(replace(PROFILE, header=header), TINY) for header in (apart, skewed))
     equal, unequal = (StepShape((), 16, 16 * 128, longest, 16, 0) for longest in (128, 200))
     assert corrected.step_cost(equal) == plain.step_cost(equal)
-    more_us = TINY.num_layers * 0.25 * plain.attention_us(0, 0, 16, 128)[0]
+    stretch = corrected.decode_stretch(16, 16 * 128, 200, 3).device_ns.tolist()
+    assert stretch == [
+        corrected.step_cost(StepShape((), 16, 16 * (128 + i), 200 + i, 16, 0)).device_ns for i in range(3)
+    ]
+    more_us = TINY.num_layers * (50 + 16 * 3)
     more_ns = corrected.step_cost(unequal).device_ns - plain.step_cost(unequal).device_ns
     assert more_ns == pytest.approx(more_us * 1e3, abs=2)
     mixed = StepShape([(64, 0)], 16, 16 * 128, 200, 17, 0)
