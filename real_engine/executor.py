@@ -20,7 +20,7 @@ from .attention_inputs import KVStorage
 from .contents import Contents
 from .contract import StepDone, StepFailed
 from .device_state import DeviceState, info_line
-from .graphs import DecodeGraphs
+from .graphs import DecodeGraphs, can_capture
 from .host_kv import HostKV
 from .mirror import Changes, Mirror
 from .model.transformer import Transformer
@@ -68,12 +68,12 @@ class RealExecutor:
         self._params: dict[str, SamplingParams] = {}
         self._num_random = 0
         self._stream = stream or (CudaStream(device) if device.type == "cuda" else ThreadStream())
-        if device.type == "cuda" and uses_graphs:
+        if uses_graphs and can_capture(device, model.kernels):
             self._capture(min(config.max_num_seqs, config.max_num_batched_tokens))
 
     def _capture(self, max_rows: int) -> None:
         runner = self._runner
-        with torch.inference_mode():
+        with torch.cuda.device(self._state.device), torch.inference_mode():
             runner.graphs = DecodeGraphs(lambda rows, is_random: runner.decode(rows, is_random=is_random), max_rows)
 
     def expect(self, request: Request, output: Output, sampling: SamplingParams = GREEDY) -> None:
