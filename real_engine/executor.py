@@ -64,7 +64,7 @@ class RealExecutor:
         self._uploader = Uploader(device)
         self._runner = StepRunner(model, self._kv, self._state, self._uploader, forces_outputs=not self._samples)
         self._calendar = StopCalendar()
-        self._outputs: dict[str, list[int]] = {}
+        self._outputs: dict[str, tuple[int, list[int]]] = {}  # content and tokens
         self._params: dict[str, SamplingParams] = {}
         self._num_random = 0
         self._stream = stream or (CudaStream(device) if device.type == "cuda" else ThreadStream())
@@ -83,7 +83,7 @@ class RealExecutor:
         self._calendar.expect(request.id, request.max_tokens, output)
         if self._samples:
             tokens: list[int] = []
-            self._outputs[request.id] = tokens
+            self._outputs[request.id] = request.output_content, tokens
             self._contents.learn(request.output_content, tokens)
         self._params[request.id] = sampling
         self._num_random += sampling.temperature > 0
@@ -92,7 +92,8 @@ class RealExecutor:
         """The request ended."""
         self._calendar.forget(request_id)
         self._mirror.forget(request_id)
-        self._outputs.pop(request_id, None)
+        if (output := self._outputs.pop(request_id, None)) is not None:
+            self._contents.end(output[0])
         params = self._params.pop(request_id, GREEDY)
         self._num_random -= params.temperature > 0
 
@@ -130,8 +131,8 @@ class RealExecutor:
     def learn(self, owners: list[Sequence], tokens: list[int]) -> list[str]:
         """Note sampled tokens; the ids of the requests that met a stop token."""
         for sequence, token in zip(owners, tokens, strict=True):
-            if (known := self._outputs.get(sequence.id)) is not None:
-                known.append(token)
+            if (output := self._outputs.get(sequence.id)) is not None:
+                output[1].append(token)
         if not self._stop_tokens.size:
             return []
         met = np.isin(np.array(tokens, np.int64), self._stop_tokens).nonzero()[0]
