@@ -13,7 +13,7 @@ from ..policies.core.config import EngineConfig
 from ..policies.core.model_spec import ModelSpec
 from .devices import DTYPES, DeviceError, FoundDevice
 from .executor import Outputs, RealExecutor
-from .model.loading import load_model
+from .model.loading import config_of, load_model
 
 
 class BuiltEngine(NamedTuple):
@@ -41,7 +41,8 @@ def build_engine(
     `random`: with made-up weights, whatever there is. Raises ModelError, KernelsUnavailable, and DeviceError where the
     device has not the memory.
     """
-    kernels = kernels_for(found.device, cast(Backend, backend), warn)
+    shapes = {"head_dim": config_of(source).spec.head_dim, "block_size": config.block_size}
+    kernels = kernels_for(found.device, cast(Backend, backend), warn, **shapes)
     try:
         model = load_model(source, device=found.device, dtype=DTYPES[dtype], seed=seed, kernels=kernels, random=random)
         executor = RealExecutor(model, config, outputs=outputs, stop_tokens=stop_tokens)
