@@ -109,8 +109,10 @@ class RealExecutor:
         is_random = self._num_random > 0
         try:
             pending = self._stream.send(lambda: self._run(work, changes, packed, is_random))
-        except RuntimeError as error:  # a GPU's memory, say, runs out at the launch
-            raise StepFailed(f"step {plan.step}: {str(error).splitlines()[0]}") from error
+        except AssertionError:
+            raise
+        except Exception as error:  # A GPU's memory, say, runs out; Triton raises Exceptions of its own.
+            raise StepFailed.of(plan.step, error) from error
         return StepTicket(self, work.step, pending, owners, self._calendar.stopped(plan))
 
     def _run(self, work: StepWork, changes: Changes, lines: Ints, is_random: bool) -> torch.Tensor:
@@ -163,8 +165,10 @@ class StepTicket:
         """Wait until its tokens have reached the host. Raises StepFailed. Once."""
         try:
             finished = self._pending.wait()
-        except RuntimeError as error:
-            raise StepFailed(f"step {self._step}: {str(error).splitlines()[0]}") from error
+        except AssertionError:
+            raise
+        except Exception as error:  # Whatever stopped the device's thread.
+            raise StepFailed.of(self._step, error) from error
         *tokens, is_finite = finished.values.tolist()
         if not is_finite:
             raise StepFailed(f"step {self._step}: the model yielded numbers that are not finite")
