@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,6 +53,7 @@ def generate_command(
     assert options is not None
     try:
         sampling = SamplingParams(temperature, top_k, top_p, seed)
+        replace(sampling, seed=seed + len(prompts) - 1)  # the last prompt's is a seed, too
     except ValueError as error:
         key, _, says = str(error).partition(": ")
         raise ScenarioError(None, f"--{key.replace('_', '-')}", says) from None
@@ -89,7 +90,7 @@ class Printer:
         self._held = [""] * len(prompts)
         self._is_whole = [False] * len(prompts)
         self._shown = 0
-        self._head()
+        self._has_head = False
 
     def text(self, index: int, text: str) -> None:
         """More of an answer."""
@@ -108,16 +109,19 @@ class Printer:
         while self._shown < len(self._prompts) and self._is_whole[self._shown]:
             self._print("\n")
             self._shown += 1
-            self._head()
+            self._has_head = False
             if self._shown < len(self._prompts):
                 self._print(self._held[self._shown])
 
     def _head(self) -> None:
         """Above each of several answers, for people, its prompt."""
-        if len(self._prompts) > 1 and self._shown < len(self._prompts):
+        if len(self._prompts) > 1:
             prompt = " ".join(self._prompts[self._shown].split())
             say(f"{self._shown + 1}: {prompt[:SHOWN]}{'…' * (len(prompt) > SHOWN)}")
 
     def _print(self, text: str) -> None:
+        if not self._has_head:
+            self._head()
+            self._has_head = True
         sys.stdout.write(text)
         sys.stdout.flush()

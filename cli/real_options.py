@@ -40,6 +40,7 @@ MemoryOption = Annotated[
     typer.Option(
         "--device-memory",
         min=0.01,
+        max=1 << 20,
         metavar="GIB",
         help="That it may use; a GPU's whole, or on a CPU half of what is free, at most 4, if left out.",
         show_default=False,

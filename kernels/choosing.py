@@ -12,20 +12,29 @@ from .contract import Kernels
 from .torch_backend import TorchKernels
 
 Backend = Literal["auto", "triton", "torch"]
+HEAD_DIMS = (64, 128)
 
 
 class KernelsUnavailable(ValueError):
     """The backend that was asked for cannot serve the device; the message says why, in one line."""
 
 
-def kernels_for(device: torch.device, backend: Backend, warn: Callable[[str], None]) -> Kernels:
+def kernels_for(
+    device: torch.device,
+    backend: Backend,
+    warn: Callable[[str], None],
+    *,
+    head_dim: int = 128,
+    block_size: int = 16,
+) -> Kernels:
     """The kernels for a device: triton's on a GPU where it is installed, else torch's.
 
+    `head_dim` of the model and `block_size` of the KV cache must be such as triton's kernels have.
     A GPU served by torch although the choice was free is told through `warn`, in one sentence.
     """
     if backend == "torch":
         return TorchKernels()
-    obstacle = _obstacle(device)
+    obstacle = _obstacle(device) or _misfit(head_dim, block_size)
     if obstacle is None:
         from .triton_backend import TritonKernels  # imports triton, which need not be there
 
@@ -35,6 +44,15 @@ def kernels_for(device: torch.device, backend: Backend, warn: Callable[[str], No
     if device.type == "cuda":
         warn(f"the torch backend computes the kernels, more slowly: {obstacle}")
     return TorchKernels()
+
+
+def _misfit(head_dim: int, block_size: int) -> str | None:
+    """Why triton's kernels have not these shapes; None where they have."""
+    if head_dim not in HEAD_DIMS:
+        return f"the model's heads have {head_dim} dimensions, triton's kernels {' or '.join(map(str, HEAD_DIMS))}"
+    if block_size & (block_size - 1):
+        return f"blocks of {block_size} tokens are no power of two, as triton's kernels want them"
+    return None
 
 
 def _obstacle(device: torch.device) -> str | None:

@@ -21,6 +21,8 @@ class Kernels(Protocol):
     """One backend: `torch` anywhere, `triton` on a GPU. Nothing is checked here that a step would pay for."""
 
     name: str
+    waits: bool
+    """Whether some of them wait for the device: then no CUDA graph can hold them."""
 
     def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
         """`x / sqrt(mean(x^2) + eps) * weight` over the last axis of x [T, hidden]; a new tensor."""

@@ -12,6 +12,7 @@ class TorchKernels:
     """`Kernels` of plain torch operations; some of them wait for the device, so they stand in no CUDA graph."""
 
     name = "torch"
+    waits = True
 
     def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
         """The norm of x [T, hidden]."""

@@ -22,6 +22,7 @@ class TritonKernels:
     """
 
     name = "triton"
+    waits = False
 
     def __init__(self) -> None:
         self._workspaces: dict[tuple[torch.device, torch.dtype, int, int, int, int], DecodeWorkspace] = {}

@@ -11,9 +11,11 @@ import torch
 from ..kernels.choosing import Backend, kernels_for
 from ..policies.core.config import EngineConfig
 from ..policies.core.model_spec import ModelSpec
+from .contract import first_line
 from .devices import DTYPES, DeviceError, FoundDevice
 from .executor import Outputs, RealExecutor
-from .model.loading import load_model
+from .model.errors import ModelError
+from .model.loading import config_of, load_model
 
 
 class BuiltEngine(NamedTuple):
@@ -39,12 +41,17 @@ def build_engine(
     """The executor of a core with this configuration, on kernels of `backend` (a `Backend`).
 
     `random`: with made-up weights, whatever there is. Raises ModelError, KernelsUnavailable, and DeviceError where the
-    device has not the memory.
+    device has not the memory, or cannot run it.
     """
-    kernels = kernels_for(found.device, cast(Backend, backend), warn)
+    shapes = {"head_dim": config_of(source).spec.head_dim, "block_size": config.block_size}
+    kernels = kernels_for(found.device, cast(Backend, backend), warn, **shapes)
     try:
         model = load_model(source, device=found.device, dtype=DTYPES[dtype], seed=seed, kernels=kernels, random=random)
         executor = RealExecutor(model, config, outputs=outputs, stop_tokens=stop_tokens)
     except (torch.OutOfMemoryError, MemoryError) as error:
-        raise DeviceError(f"{found.name} has not the memory: {str(error).splitlines()[0]}") from None
+        raise DeviceError(f"{found.name} has not the memory: {first_line(error)}") from None
+    except (AssertionError, ModelError):
+        raise
+    except Exception as error:  # A kernel that does not compile for this GPU, say: Triton's are bare Exceptions.
+        raise DeviceError(f"{found.name} cannot run the model: {first_line(error)}") from error
     return BuiltEngine(executor, kernels.name)

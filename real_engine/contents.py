@@ -28,10 +28,16 @@ class Contents:
     def __init__(self, vocab_size: int) -> None:
         self.vocab_size = vocab_size
         self._learnt: dict[int, list[int]] = {}
+        self._growing: set[int] = set()
 
     def learn(self, content: int, tokens: list[int]) -> None:
-        """From now on these are the content's tokens; the list may grow."""
+        """From now on these are the content's tokens; the list may grow until `end`."""
         self._learnt[content] = tokens
+        self._growing.add(content)
+
+    def end(self, content: int) -> None:
+        """The list does not grow any more: what was refused or broken off goes on as if nothing had been learnt."""
+        self._growing.discard(content)
 
     def tokens(self, stream: TokenStream, start: int, stop: int) -> Ids:
         """Ids of the tokens in [start, stop) of a stream. [stop - start]. ValueError: a token beyond the vocabulary."""
@@ -43,8 +49,12 @@ class Contents:
             learnt = self._learnt.get(content)
             if learnt is None:
                 return hashed(content_key(content), offset, length, self.vocab_size)
-            assert offset + length <= len(learnt), (content, offset, length, len(learnt))
-            return np.array(learnt[offset : offset + length], np.int64)
+            said = np.array(learnt[offset : offset + length], np.int64)
+            if len(said) == length:
+                return said
+            assert content not in self._growing, (content, offset, length, len(learnt))
+            unsaid = hashed(content_key(content), offset + len(said), length - len(said), self.vocab_size)
+            return np.concatenate([said, unsaid])
         assert isinstance(content, (tuple, list)), content
         literal = np.array(content[offset : offset + length], np.int64)
         if literal.size and not 0 <= literal.min() <= literal.max() < self.vocab_size:

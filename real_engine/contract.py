@@ -33,6 +33,16 @@ class Ticket(Protocol):
 class StepFailed(RuntimeError):
     """A step could not be carried out, or yielded numbers that are none. The message names it."""
 
+    @classmethod
+    def of(cls, step: int, error: Exception) -> StepFailed:
+        """By what the device, or a library on the way to it, raised."""
+        return cls(f"step {step}: {first_line(error)}")
+
+
+def first_line(error: Exception) -> str:
+    """What an error of a library's says, in one line; its kind where it says nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
 
 class Executor(Protocol):
     """Carries out plans in order."""

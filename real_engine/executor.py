@@ -20,7 +20,7 @@ from .attention_inputs import KVStorage
 from .contents import Contents
 from .contract import StepDone, StepFailed
 from .device_state import DeviceState, info_line
-from .graphs import DecodeGraphs
+from .graphs import DecodeGraphs, can_capture
 from .host_kv import HostKV
 from .mirror import Changes, Mirror
 from .model.transformer import Transformer
@@ -67,16 +67,16 @@ class RealExecutor:
         self._uploader = Uploader(device)
         self._runner = StepRunner(model, self._kv, self._state, self._uploader, forces_outputs=not self._samples)
         self._calendar = StopCalendar()
-        self._outputs: dict[str, list[int]] = {}
+        self._outputs: dict[str, tuple[int, list[int]]] = {}  # content and tokens
         self._params: dict[str, SamplingParams] = {}
         self._num_random = 0
         self._stream = stream or (CudaStream(device) if device.type == "cuda" else ThreadStream())
-        if device.type == "cuda" and uses_graphs:
+        if uses_graphs and can_capture(device, model.kernels):
             self._capture(min(config.max_num_seqs, config.max_num_batched_tokens))
 
     def _capture(self, max_rows: int) -> None:
         runner = self._runner
-        with torch.inference_mode():
+        with torch.cuda.device(self._state.device), torch.inference_mode():
             runner.graphs = DecodeGraphs(lambda rows, is_random: runner.decode(rows, is_random=is_random), max_rows)
 
     def expect(self, request: Request, output: Output, sampling: SamplingParams = GREEDY) -> None:
@@ -87,7 +87,7 @@ class RealExecutor:
         self._calendar.expect(request.id, request.max_tokens, output)
         if self._samples:
             tokens: list[int] = []
-            self._outputs[request.id] = tokens
+            self._outputs[request.id] = request.output_content, tokens
             self._contents.learn(request.output_content, tokens)
         self._params[request.id] = sampling
         self._num_random += sampling.temperature > 0
@@ -96,7 +96,8 @@ class RealExecutor:
         """The request ended."""
         self._calendar.forget(request_id)
         self._mirror.forget(request_id)
-        self._outputs.pop(request_id, None)
+        if (output := self._outputs.pop(request_id, None)) is not None:
+            self._contents.end(output[0])
         params = self._params.pop(request_id, GREEDY)
         self._num_random -= params.temperature > 0
 
@@ -111,8 +112,10 @@ class RealExecutor:
         is_random = self._num_random > 0
         try:
             pending = self._stream.send(lambda: self._run(work, changes, packed, is_random))
-        except RuntimeError as error:  # a GPU's memory, say, runs out at the launch
-            raise StepFailed(f"step {plan.step}: {str(error).splitlines()[0]}") from error
+        except AssertionError:
+            raise
+        except Exception as error:  # A GPU's memory, say, runs out; Triton raises Exceptions of its own.
+            raise StepFailed.of(plan.step, error) from error
         return StepTicket(self, work, pending, owners, self._calendar.stopped(plan))
 
     def _run(self, work: StepWork, changes: Changes, lines: Ints, is_random: bool) -> torch.Tensor:
@@ -133,8 +136,8 @@ class RealExecutor:
     def learn(self, owners: list[Sequence], tokens: list[int]) -> list[str]:
         """Note sampled tokens; the ids of the requests that met a stop token."""
         for sequence, token in zip(owners, tokens, strict=True):
-            if (known := self._outputs.get(sequence.id)) is not None:
-                known.append(token)
+            if (output := self._outputs.get(sequence.id)) is not None:
+                output[1].append(token)
         if self._stop_tokens.isdisjoint(tokens):
             return []
         return [owner.id for owner, token in zip(owners, tokens, strict=True) if token in self._stop_tokens]
@@ -168,8 +171,10 @@ class StepTicket:
         """Wait until its tokens have reached the host. Raises StepFailed. Once."""
         try:
             finished = self._pending.wait()
-        except RuntimeError as error:
-            raise StepFailed(f"step {self._work.step}: {str(error).splitlines()[0]}") from error
+        except AssertionError:
+            raise
+        except Exception as error:  # Whatever stopped the device's thread.
+            raise StepFailed.of(self._work.step, error) from error
         *tokens, is_finite = finished.values.tolist()
         if not is_finite:
             raise StepFailed(f"step {self._work.step}: the model yielded numbers that are not finite")

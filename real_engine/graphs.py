@@ -9,8 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..kernels.contract import Kernels
+
 Decode = Callable[[int, bool], Tensor]
 """`(rows, is_random) -> [rows + 1]`: a step for the first rows of the decode batch."""
+
+
+def can_capture(device: torch.device, kernels: Kernels) -> bool:
+    """Whether a step of decodes on this device, by these kernels, can become a CUDA graph."""
+    return device.type == "cuda" and not kernels.waits
 
 
 def buckets(max_rows: int) -> list[int]:

@@ -31,7 +31,7 @@ class HostKV:
 
     def _out(self, copy: Copy) -> Tensor:
         """[2 layers, num_blocks, KVH, block_size, D] in the host's memory; K and V of a layer stand side by side."""
-        blocks = torch.from_numpy(copy.blocks).to(self._kv.k[0].device)
+        blocks = self._on_device(copy)
         first = self._kv.k[0]
         shape = (2 * len(self._kv.k), len(copy.blocks), *first.shape[1:])
         held = torch.empty(shape, dtype=first.dtype, pin_memory=self._is_pinned)
@@ -43,10 +43,16 @@ class HostKV:
         count = len(copy.blocks)
         if not count:
             return
-        blocks = torch.from_numpy(copy.blocks).to(self._kv.k[0].device)
+        blocks = self._on_device(copy)
         skipped = held.shape[1] - count
         for layer, cache in enumerate(_caches(self._kv)):
             cache.index_copy_(0, blocks, held[layer, skipped:].to(cache.device, non_blocking=True))
+
+    def _on_device(self, copy: Copy) -> Tensor:
+        """Its blocks; from memory that is not pinned the host would wait for all that the device has to do first."""
+        blocks = torch.from_numpy(copy.blocks)
+        pinned = blocks.pin_memory() if self._is_pinned else blocks
+        return pinned.to(self._kv.k[0].device, non_blocking=True)
 
 
 def _caches(kv: KVStorage) -> list[Tensor]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..policies.core.config import Policies
 from ..policies.core.engine import EngineCore
+from ..policies.core.model_spec import ModelSpec
 from ..policies.core.records import RequestRecord, Status
 from ..policies.core.request import Arrival, Output, Prompt, Request
 from ..real_engine.contract import StepFailed
@@ -143,7 +144,7 @@ def generate(
         from ..real_engine.tokenizing import Tokenizer
 
         config = config_of(asked.model)
-        answers = _answers(asked, Tokenizer.of_folder(asked.model), config.spec.max_position_embeddings)
+        answers = _answers(asked, Tokenizer.of_folder(asked.model), config.spec)
     scenario = _scenario(asked, answers)
     setup = real_setup(scenario, options, warn)
     if not setup.has_weights:
@@ -180,8 +181,9 @@ def _driven(setup: RealSetup, executor: Sampled, generation: Generation) -> bool
     return driver.interrupted
 
 
-def _answers(asked: Asked, tokenizer: Tokenizer, longest: int) -> list[Answer]:
-    """The prompts as tokens, the answers still empty; `longest` is what the model reaches."""
+def _answers(asked: Asked, tokenizer: Tokenizer, spec: ModelSpec) -> list[Answer]:
+    """The prompts as tokens, the answers still empty. Raises ScenarioError for what the model cannot take."""
+    longest = spec.max_position_embeddings
     is_chat = tokenizer.has_chat_template if asked.chat is None else asked.chat
     answers = []
     for number, prompt in enumerate(asked.prompts, 1):
@@ -189,6 +191,9 @@ def _answers(asked: Asked, tokenizer: Tokenizer, longest: int) -> list[Answer]:
         tokens = tokenizer.encode_chat(message) if is_chat else tokenizer.encode(prompt)
         if not tokens:
             raise ScenarioError(None, f"prompt {number}", "is empty")
+        if max(tokens) >= spec.vocab_size:
+            says = f"the tokenizer's token {max(tokens)} is beyond the model's vocabulary of {spec.vocab_size:,}"
+            raise ScenarioError(None, f"prompt {number}", says)
         max_tokens = asked.max_tokens or max(1, min(USUAL_TOKENS, longest - len(tokens)))
         if len(tokens) + max_tokens > longest:
             says = f"its {len(tokens):,} tokens and {max_tokens:,} of an answer exceed the model's {longest:,}"

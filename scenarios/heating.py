@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..policies.core.config import EngineConfig
 from ..policies.core.engine import EngineCore
 from ..policies.core.request import Arrival, Output, Prompt, Request
 from ..real_engine.contract import Executor
@@ -15,26 +16,48 @@ LENGTHS = ((40, 4), (17, 3), (1, 2))
 """Prompt and output tokens of each: chunks, decodes, and steps with both."""
 FIRST_CONTENT = -(1 << 62)
 """Below all that workloads name (`content_ids`)."""
+SHORT_CHUNKS = (2, 4, 8, 16, 32, 64)
+"""Attention has tiles for every power of two of query rows up to 128, each compiled when it is first needed."""
+APART_NS = 10**15
+"""In virtual time, so that each has steps of its own."""
 
 
 class _Few:
+    def __init__(self, alone: Iterable[int]) -> None:
+        self._alone = alone
+
     def arrivals(self) -> Iterator[Arrival]:
-        """All at once."""
+        """Some at once, then prompts of these lengths one by one."""
         for index, (prompt, output) in enumerate(LENGTHS):
-            content = FIRST_CONTENT - 2 * index
-            spans = Prompt([(content, 0, prompt)])
-            request = Request(f"heating-{index}", 0, spans, output, content - 1, predicted_tokens=output)
-            yield Arrival(0, request, Output(output))
+            yield _arrival(index, 0, prompt, output)
+        for index, prompt in enumerate(self._alone, len(LENGTHS)):
+            yield _arrival(index, index * APART_NS, prompt, 1)
 
     def on_finish(self, request_id: str, now_ns: int) -> Iterable[Arrival]:
         """Nothing follows."""
         return ()
 
 
-def heat_up(core: EngineCore, executor: Executor) -> None:
+def _arrival(index: int, time_ns: int, prompt: int, output: int) -> Arrival:
+    content = FIRST_CONTENT - 2 * index
+    spans = Prompt([(content, 0, prompt)])
+    request = Request(f"heating-{index}", time_ns, spans, output, content - 1, predicted_tokens=output)
+    return Arrival(time_ns, request, Output(output))
+
+
+def heat_up(core: EngineCore, executor: Executor, *, compiles: bool = False) -> None:
     """Let kernels compile and libraries load. `core` is one of its own, not to be used again.
 
+    Where the device `compiles` what it runs, chunks of all sizes are served, up to the longest that a step may hold,
+    which also takes the memory that such a step takes.
     Its blocks are forgotten with it: the run begins with an empty cache. An engine too small for these requests refuses
     them.
     """
-    SimDriver(core, MeasuredSteps(executor), _Few(), Unrecorded(), leaps=False).run()
+    alone = (*SHORT_CHUNKS, _longest(core.config)) if compiles else ()
+    SimDriver(core, MeasuredSteps(executor), _Few(alone), Unrecorded(), leaps=False).run()
+
+
+def _longest(config: EngineConfig) -> int:
+    """The longest prompt that an empty engine serves in one step; half of the memory, so that it is sure to."""
+    memory = (config.num_blocks - 1) * config.block_size
+    return max(1, min(config.max_num_batched_tokens, config.max_model_len - 1, memory // 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 
 
@@ -48,3 +49,5 @@ class RealOptions:
     def __post_init__(self) -> None:
         for choices, given in ((Kernels, self.kernels), (Clock, self.clock), (Dtype, self.dtype)):
             choices(given)  # notebooks give plain text
+        if self.device_memory_gib is not None and not 0 < self.device_memory_gib < inf:
+            raise ValueError(f"device_memory_gib: {self.device_memory_gib} is out of range; above 0")

@@ -83,7 +83,7 @@ def serve(
     core = _core(assembly, estimator if estimator is None or log is None else log.hear(estimator))
     try:
         with recording(assembly, core, recorder, log), Watchdog(core):
-            heat_up(_core(assembly, estimator), executor)
+            heat_up(_core(assembly, estimator), executor, compiles=setup.found.is_gpu)
             return _driven(setup, core, executor, workload, recorder, log, on_progress)
     except StepFailed as error:
         raise ScenarioError(assembly.scenario.source, "engine", str(error)) from error

@@ -11,6 +11,8 @@ from llmsim.cli.generate import Printer
 from llmsim.tests.support.command_line import llmsim
 
 pytest.importorskip("torch")
+import tokenizers
+
 from llmsim.real_engine.tokenizing import Tokenizer
 from llmsim.tests.support.text_model import text_model
 
@@ -77,6 +79,9 @@ def test_draws_follow_the_seed(capsys: Capture, folder: Path) -> None:
         (["--max-tokens", 1000], "prompt 1: its 5 tokens and 1,000 of an answer exceed the model's 256"),
         (["--temperature", -1], "--temperature: -1.0 is out of range; from 0 to 100"),
         (["--top-p", 0], "--top-p: 0.0 is out of range; above 0, at most 1"),
+        (["too", "--seed", (1 << 63) - 1], f"--seed: {1 << 63} does not fit 64 bits"),
+        (["x" * 300], "prompt 2: its 300 tokens"),
+        (["--device-memory", "inf"], "'--device-memory'"),
         (["--chat"], "there is no chat template; give a plain prompt"),
         (["--device", "tpu"], "--device: 'tpu' is unknown; choose auto, cpu, cuda, cuda:1"),
         (["--device", "cpu", "--kernels", "triton"], "error: --kernels: backend triton: the device"),
@@ -105,6 +110,16 @@ def test_a_folder_that_lacks_something_is_named(capsys: Capture, folder: Path, t
         assert str(copy) in done.err
     done = llmsim(capsys, "generate", "--model", tmp_path / "nowhere", "Hello")
     assert done.err == f"error: --model: there is no folder {tmp_path / 'nowhere'}\n"
+
+
+def test_a_token_that_only_the_tokenizer_knows_is_refused(capsys: Capture, tmp_path: Path) -> None:
+    folder = text_model(tmp_path / "model")
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.add_tokens(["<extra>"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    done = llmsim(capsys, "generate", "--model", folder, "Hello<extra>")
+    says = "error: prompt 1: the tokenizer's token 256 is beyond the model's vocabulary of 256\n"
+    assert (done.code, done.err) == (2, says)
 
 
 def test_of_several_answers_the_first_comes_as_it_is_said_and_the_others_are_held_back(capsys: Capture) -> None:

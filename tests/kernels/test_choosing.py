@@ -27,6 +27,23 @@ def test_each_device_gets_its_backend_without_a_word() -> None:
     assert kernels_for(GPU, "torch", silent).name == "torch"
 
 
+@pytest.mark.parametrize(
+    ("shapes", "says"),
+    [
+        ({"head_dim": 96}, "the model's heads have 96 dimensions, triton's kernels 64 or 128"),
+        ({"block_size": 24}, "blocks of 24 tokens are no power of two, as triton's kernels want them"),
+    ],
+)
+def test_shapes_that_triton_has_not_are_served_by_torch_and_told(shapes: dict[str, int], says: str) -> None:
+    told: list[str] = []
+    assert kernels_for(GPU, "auto", told.append, **shapes).name == "torch"
+    assert told == [f"the torch backend computes the kernels, more slowly: {says}"]
+    assert kernels_for(GPU, "torch", silent, **shapes).name == "torch"
+    assert kernels_for(CPU, "auto", silent, **shapes).name == "torch"
+    with pytest.raises(KernelsUnavailable, match=f"backend triton: {says}; choose auto or torch"):
+        kernels_for(GPU, "triton", silent, **shapes)
+
+
 @pytest.mark.usefixtures("without_triton")
 def test_gpu_without_triton_is_served_by_torch_and_told() -> None:
     told: list[str] = []

@@ -38,7 +38,7 @@ KNOWN = {kind: registry.policies(kind) for kind in registry.KINDS}
 
 def spec_of(kind: str, name: str) -> dict[str, Any]:
     """A policy with what it must be given."""
-    taken = registry.parameters(KNOWN[kind][name]).values()
+    taken = registry.parameters(registry.policies(kind)[name]).values()
     missing = [parameter.name for parameter in taken if parameter.default is parameter.empty]
     assert set(missing) <= set(NEEDED.get(name, {})), f"say in NEEDED what {name} must be given"
     return {"name": name, **NEEDED.get(name, {})}

@@ -47,6 +47,19 @@ def test_a_prompt_is_spelt_the_same_in_chunks_and_whole() -> None:
     assert len(contents.tokens(stream, 5, 5)) == 0
 
 
+def test_what_a_request_never_said_is_as_if_forced() -> None:
+    """A turn may follow on one that was refused, or broken off: its prompt holds the answer that was to come."""
+    contents = Contents(1000)
+    contents.learn(-1, [5, 6])
+    stream = TokenStream(Prompt([(-1, 0, 6)]), -2)
+    with pytest.raises(AssertionError):  # it may still be said
+        contents.tokens(stream, 0, 6)
+    contents.end(-1)
+    whole = contents.tokens(stream, 0, 6).tolist()
+    assert whole == [5, 6, *hashed(content_key(-1), 2, 4, 1000).tolist()]
+    assert [token for start in range(6) for token in contents.tokens(stream, start, start + 1)] == whole
+
+
 def test_literal_tokens_stand_for_themselves() -> None:
     stream = TokenStream(Prompt.of_tokens([9, 8, 7]), -2)
     assert Contents(10).tokens(stream, 1, 3).tolist() == [8, 7]

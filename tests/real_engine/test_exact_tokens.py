@@ -125,6 +125,16 @@ def test_a_later_turn_hits_what_was_sampled_before_and_changes_no_token(model: T
     assert plain.num_cached_tokens == 0
 
 
+def test_a_turn_may_follow_on_one_that_was_refused(model: Transformer) -> None:
+    run = RealRun(model, num_blocks=50, max_num_seqs=4, max_model_len=64)
+    refused = Request("long", 0, Prompt([(1, 0, 20)]), 60, -1)
+    run.executor.expect(refused, Output(5))
+    assert run.core.refusal(refused)
+    run.executor.forget("long")
+    after = Request("after", 0, Prompt([(1, 0, 20), (-1, 0, 5), (2, 0, 3)]), 4, -2)
+    assert len(run.serve({0: [(after, Output(4))]})["after"]) == 4
+
+
 def test_a_stop_token_ends_a_request(reference: HuggingFaceModel, model: Transformer) -> None:
     prompt = [3, 1, 4, 1, 5]
     alone = reference.generate(prompt, 12)

@@ -6,13 +6,16 @@ from typing import NoReturn
 
 import pytest
 import torch
+from triton.runtime.errors import OutOfResources
 
 from llmsim.kernels.torch_backend import TorchKernels
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.model_spec import ModelSpec
 from llmsim.policies.core.request import Output
+from llmsim.real_engine import building
 from llmsim.real_engine.contract import StepFailed
+from llmsim.real_engine.devices import DeviceError, find_device
 from llmsim.real_engine.executor import RealExecutor
 from llmsim.real_engine.model.loading import load_model
 from llmsim.real_engine.model.transformer import Transformer
@@ -47,13 +50,23 @@ def test_a_step_that_yields_a_nan_is_named(model: Transformer) -> None:
     executor.close()
 
 
-def test_a_step_that_breaks_on_the_device_is_named(model: Transformer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (RuntimeError("CUDA error: an illegal memory access\nCompile with …"), "CUDA error: an illegal memory access"),
+        (OutOfResources(300_000, 232_448, "shared memory"), "out of resource: shared memory, Required: 300000, .*"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_a_step_that_breaks_on_the_device_is_named(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch, error: Exception, says: str
+) -> None:
     def broken(*_: object, **__: object) -> NoReturn:
-        raise RuntimeError("CUDA error: an illegal memory access was encountered\nCompile with TORCH_USE_CUDA_DSA")
+        raise error
 
     executor = RealExecutor(model, CONFIG)
     monkeypatch.setattr(executor._runner, "run", broken)
-    with pytest.raises(StepFailed, match=r"^step 0: CUDA error: an illegal memory access was encountered$"):
+    with pytest.raises(StepFailed, match=f"^step 0: {says}$"):
         first_step(executor)
     executor.close()
 
@@ -67,3 +80,20 @@ def test_a_step_that_cannot_be_launched_is_named(model: Transformer, monkeypatch
     with pytest.raises(StepFailed, match="step 0: CUDA out of memory"):
         first_step(executor)
     executor.close()
+
+
+def test_a_model_that_a_device_cannot_run_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> NoReturn:
+        raise OutOfResources(300_000, 101_376, "shared memory")
+
+    monkeypatch.setattr(building, "RealExecutor", broken)
+    with pytest.raises(DeviceError, match=r"^cpu cannot run the model: out of resource: shared memory"):
+        building.build_engine(
+            *(SPEC, CONFIG, find_device("cpu")),
+            dtype="fp32",
+            backend="auto",
+            outputs="forced",
+            seed=0,
+            random=True,
+            warn=print,
+        )

@@ -157,3 +157,5 @@ def test_a_notebook_runs_it_too(tmp_path: Path) -> None:
     assert len(result.requests) == 2
     with pytest.raises(ValueError, match="'sundial' is not a valid Clock"):
         RealOptions(clock="sundial")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="device_memory_gib: inf is out of range"):
+        RealOptions(device_memory_gib=float("inf"))
