@@ -7,7 +7,7 @@ import torch
 
 from ..attention_inputs import KVStorage
 from ..device_state import DeviceState
-from ..graphs import DecodeGraphs
+from ..graphs import DecodeGraphs, can_capture
 from ..mirror import Changes
 from ..model.transformer import Transformer
 from ..runner import StepRunner
@@ -38,7 +38,7 @@ class StepBench:
         watched = WatchedModel(model, self._marks)
         self._plain = StepRunner(model, self._kv, self._state, uploader, forces_outputs=True)
         self._watched = StepRunner(watched, self._kv, self._state, uploader, forces_outputs=True)
-        if has_graphs(model):
+        if can_capture(device, model.kernels):
             runner = self._plain
             with torch.inference_mode():
                 runner.graphs = DecodeGraphs(lambda rows, random: runner.decode(rows, is_random=random), max_rows)
@@ -107,11 +107,6 @@ class StepBench:
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) * 1e3
-
-
-def has_graphs(model: Transformer) -> bool:
-    """Whether steps of decodes run as CUDA graphs: kernels in plain torch wait for the device, which none may hold."""
-    return model.device.type == "cuda" and model.kernels.name != "torch"
 
 
 def blocks_of(step: TimedStep) -> int:

@@ -11,9 +11,9 @@ import torch
 from ...kernels.choosing import Backend, kernels_for
 from ...policies.core.model_spec import ModelSpec
 from ..devices import DTYPES, DeviceError, find_device
-from ..graphs import buckets
+from ..graphs import buckets, can_capture
 from ..model.loading import load_model
-from .bench import StepBench, block_bytes, blocks_of, has_graphs
+from .bench import StepBench, block_bytes, blocks_of
 from .facts import clock, device_name, software
 from .grids import Grid, steps_of
 from .host_costs import HostCost, host_costs
@@ -74,7 +74,7 @@ class ProfileSession:
 
     def facts(self, max_rows: int) -> Facts:
         """What the device says of itself; `max_rows`: decodes of the largest batch."""
-        sizes = tuple(buckets(max_rows)) if has_graphs(self.model) else ()
+        sizes = tuple(buckets(max_rows)) if can_capture(self.device, self.kernels) else ()
         device = self.device
         return Facts(device_name(device), clock(device), software(), self.memory_bytes, sizes)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..devices import DeviceError
 from .bench import StepBench
 from .memory import is_out_of_memory
 from .steps import TimedStep
@@ -31,14 +32,20 @@ class Visit(NamedTuple):
 
 
 def visit(bench: StepBench, step: TimedStep, budget_s: float, *, is_first: bool) -> Visit:
-    """Time a step's kernels, or the step as a whole. `is_first`: no visit before has warmed it up."""
+    """Time a step's kernels, or the step as a whole. `is_first`: no visit before has warmed it up.
+
+    Raises DeviceError where it fails for another reason than memory.
+    """
     try:
         bench.prepare(step)
         return _whole(bench, step, budget_s, is_first) if step.is_whole else _kernels(bench, step, budget_s, is_first)
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        return Visit(step, {}, [], "out of memory")
+    except AssertionError:
+        raise
+    except Exception as error:  # Triton's are no RuntimeErrors
+        if is_out_of_memory(error):
+            return Visit(step, {}, [], "out of memory")
+        says = str(error).partition("\n")[0]
+        raise DeviceError(f"step {step.name()}: {type(error).__name__}: {says}") from error
 
 
 def _whole(bench: StepBench, step: TimedStep, budget_s: float, is_first: bool) -> Visit:

@@ -55,6 +55,8 @@ class WatchedKernels:
 
     def __getattr__(self, name: str) -> Any:
         kernel, marks = getattr(self._kernels, name), self._marks
+        if not callable(kernel):
+            return kernel
         before, after = f"{name}(", f"{name})"
 
         def watched(*arguments: Any) -> Any:

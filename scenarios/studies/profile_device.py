@@ -20,6 +20,7 @@ from ...calibrate.noise import noise_warning
 from ...calibrate.whole_steps import STEPS, steps_csv
 from ...calibrate.writing import write_files, write_zipped
 from ...sim.cost_model.profile_header import ModelShapes, ProfileHeader, UnequalContexts
+from ..real_setup import real_engine_asked
 from .device_names import catalog_name
 from .interrupted import StudyInterrupted
 from .profile_points import PointsFile, check_folder
@@ -81,10 +82,11 @@ class ProfileStudy:
     def run(self, advance: Callable[[], None]) -> Profiled:
         """Measure what is left, calling `advance` after each visit; then write the table.
 
-        Raises StudyInterrupted on Ctrl-C: the points are kept.
+        Raises StudyInterrupted on Ctrl-C, and ScenarioError where a step fails: the points are kept.
         """
         try:
-            self._measure(advance)
+            with real_engine_asked():
+                self._measure(advance)
         except KeyboardInterrupt:
             kept = f"{self.num_visits - len(self._todo)} of {self.num_visits} visits are kept in {self.folder}"
             raise StudyInterrupted(f"interrupted; {kept}, and the same command goes on from there") from None

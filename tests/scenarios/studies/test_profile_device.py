@@ -161,7 +161,7 @@ def test_other_errors_of_a_step_are_not_taken_for_a_lack_of_memory(
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
     monkeypatch.setattr(StepBench, "prepare", broken)
-    with pytest.raises(RuntimeError, match="illegal memory access"):
+    with pytest.raises(ScenarioError, match=r"^--device: step .*: RuntimeError: CUDA error: an illegal memory access"):
         study_in(tmp_path).run(nothing)
 
 
