@@ -1,12 +1,14 @@
-"""What a scenario can name, as tables: models and GPUs."""
+"""What a scenario can name, as tables: models, GPUs and profiles."""
 
 from __future__ import annotations
 
 from rich import box
 from rich.table import Table
 
+from ..calibrate.shipped import shipped_profiles
 from ..policies.core import specs
 from ..policies.core.specs import GIB
+from ..sim.cost_model.profile import read_profile
 
 
 def _table(*columns: str) -> Table:
@@ -55,6 +57,19 @@ def gpu_table() -> Table:
     return table
 
 
+def profile_table() -> Table:
+    """Profiles that come with the package: the model, the device, and errors of points that their fits did not see."""
+    table = _table("profile", "model", "device", "measured", "held out\nmedian, P95")
+    for name, folder in shipped_profiles().items():
+        header = read_profile(folder).header
+        assert header.fit is not None, f"{name} was shipped without a fit"
+        errors = f"{header.fit.held_out.median:.1%}, {header.fit.held_out.p95:.1%}"
+        day = (header.measured_at or "-")[:10]
+        table.add_row(name, f"{header.model.name}, {header.model.dtype}", header.device, day, errors)
+    return table
+
+
 def known_names(what: str) -> list[str]:
-    """The same names without the tables: `what` is models or gpus."""
-    return list(specs.model_names() if what == "models" else specs.gpu_names())
+    """The same names without the tables: `what` is models, gpus or profiles."""
+    names = {"models": specs.model_names, "gpus": specs.gpu_names, "profiles": shipped_profiles}
+    return list(names[what]())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..calibrate.shipped import shipped_profiles
 from ..policies.core.gpu_spec import GpuSpec
 from ..policies.core.model_spec import ModelSpec
 from ..sim.cost_model.profile import Profile, read_profile
@@ -20,12 +21,16 @@ LARGEST_GRAPH = 512
 
 
 def read_scenario_profile(scenario: Scenario, warn: Callable[[str], None]) -> Profile | None:
-    """The scenario's profile, None where it has none; ScenarioError says what is wrong with it."""
+    """The scenario's profile, None where it has none; ScenarioError says what is wrong with it.
+
+    It is a path, or else the name of one that comes with the package.
+    """
     given = scenario.hardware.profile
     if given is None:
         return None
+    known = None if scenario.path_to(given).exists() else shipped_profiles().get(given)
     try:
-        return read_profile(path_given(scenario, KEY, given, warn))
+        return read_profile(known or path_given(scenario, KEY, given, warn))
     except ProfileError as error:
         raise ScenarioError(scenario.source, KEY, str(error)) from None
 
