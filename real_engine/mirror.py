@@ -41,6 +41,8 @@ class Changes:
     members: dict[int, int] = field(default_factory=dict)
     """Place in the decode batch: row, 0 for an empty place."""
     copies_in: list[Copy] = field(default_factory=list)
+    redone: dict[str, int] = field(default_factory=dict)
+    """Requests whose cached prefix is hollow from this token on: the step computes it too."""
 
 
 class Mirror:
@@ -60,6 +62,7 @@ class Mirror:
         self._places: dict[int, int] = {}  # row: its place in the decode batch
         self._moved: dict[int, int] = {}  # what has changed of `members` since the last plan
         self._on_host: dict[str, int] = {}  # blocks there, by request
+        self._hollow: set[int] = set()  # blocks of the prefix index whose content was never computed
         self._joining: list[Sequence] = []
         self._ending: list[Sequence] = []
 
@@ -96,6 +99,8 @@ class Mirror:
         for grant in plan.grants:
             if (row := self._rows.get(grant.sequence.id)) is not None:
                 self._grant(row, grant.start, grant.blocks, changes)
+        if plan.hollow or self._hollow:
+            self._fill_hollow(plan, changes)
         for swap in plan.swaps:
             if swap.kind is EventKind.SWAP_IN:
                 changes.copies_in.append(self._copy_in(swap.sequence, swap.num_blocks))
@@ -144,6 +149,21 @@ class Mirror:
     def _grant(self, row: int, start: int, blocks: list[int], changes: Changes) -> None:
         self.tables[row, start : start + len(blocks)] = blocks
         changes.tables.append((row * self.tables.shape[1] + start, blocks))
+
+    def _fill_hollow(self, plan: StepPlan, changes: Changes) -> None:
+        """Let whoever is admitted onto hollow blocks compute them; blocks that are granted anew are written anyhow."""
+        hollow, size = self._hollow, self._block_size
+        hollow.update(plan.hollow)
+        hits = {admission.sequence.id: admission.num_cached_tokens // size for admission in plan.admitted}
+        for grant in plan.grants:
+            hollow.difference_update(grant.blocks[max(0, hits.get(grant.sequence.id, 0) - grant.start) :])
+        for request_id, num_hits in hits.items():
+            if (row := self._rows.get(request_id)) is not None:
+                blocks = self.tables[row, :num_hits].tolist()
+                first = next((index for index, block in enumerate(blocks) if block in hollow), None)
+                if first is not None:
+                    changes.redone[request_id] = first * size
+                    hollow.difference_update(blocks)
 
     def _copy_in(self, sequence: Sequence, num_blocks: int) -> Copy:
         """The host's last `num_blocks` blocks of the sequence go where its table says."""

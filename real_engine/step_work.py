@@ -7,6 +7,7 @@ The decode batch needs nothing from the host; what follows it is the `tail`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,14 @@ class StepWork:
         return self.num_members + len(self.tail_tokens)
 
 
+class Stretch(NamedTuple):
+    """The tokens of one row that the device computes."""
+
+    row: Row
+    start: int
+    length: int
+
+
 def step_work(
     plan: StepPlan, changes: Changes, mirror: Mirror, contents: Contents, propose: Proposer | None = None
 ) -> StepWork:
@@ -69,28 +78,37 @@ def step_work(
     num_members = plan.num_decodes if plan.batch_number is not None else 0
     work = StepWork(plan.step, changes, num_members)
     if plan.rows:
-        singles = [row for row in plan.rows if row.num_tokens == 1]
-        chunks = [row for row in plan.rows if row.num_tokens > 1]
+        stretches = [_stretch(row, changes) for row in plan.rows]
+        singles = [stretch for stretch in stretches if stretch.length == 1]
+        chunks = [stretch for stretch in stretches if stretch.length > 1]
         work.num_singles = len(singles)
         _lay_out(work, [*singles, *chunks], mirror, contents, propose)
         _note_chunks(work, chunks, mirror)
     return work
 
 
-def _lay_out(work: StepWork, rows: list[Row], mirror: Mirror, contents: Contents, propose: Proposer | None) -> None:
-    lengths = np.array([row.num_tokens for row in rows], np.int64)
+def _stretch(row: Row, changes: Changes) -> Stretch:
+    """What the plan says, and before it what stands in the prefix index without ever having been computed."""
+    start = changes.redone.get(row.sequence.id, row.num_computed)
+    return Stretch(row, start, row.num_computed + row.num_tokens - start)
+
+
+def _lay_out(
+    work: StepWork, stretches: list[Stretch], mirror: Mirror, contents: Contents, propose: Proposer | None
+) -> None:
+    lengths = np.array([stretch.length for stretch in stretches], np.int64)
     ends = np.cumsum(lengths)
-    starts = np.array([row.num_computed for row in rows], np.int64)
-    work.tail_rows = np.repeat(np.array([mirror.row(row.sequence) for row in rows], np.int64), lengths)
+    starts = np.array([stretch.start for stretch in stretches], np.int64)
+    work.tail_rows = np.repeat(np.array([mirror.row(s.row.sequence) for s in stretches], np.int64), lengths)
     work.tail_positions = np.arange(ends[-1]) + np.repeat(starts - (ends - lengths), lengths)
     tokens = np.zeros(ends[-1], np.int64)
     unknown: list[int] = []
     samples: list[int] = []
-    for row, end in zip(rows, ends.tolist(), strict=True):
-        known = _known(row, contents)
-        tokens[end - row.num_tokens : end - row.num_tokens + len(known)] = known
-        missing = row.num_tokens - row.num_drafts - len(known)
-        assert missing in (0, 1), (row.sequence, row.num_computed, row.num_tokens, len(known))
+    for stretch, end in zip(stretches, ends.tolist(), strict=True):
+        row, known = stretch.row, _known(stretch, contents)
+        tokens[end - stretch.length : end - stretch.length + len(known)] = known
+        missing = stretch.length - row.num_drafts - len(known)
+        assert missing in (0, 1), (row.sequence, stretch.start, stretch.length, len(known))
         if missing:
             unknown.append(end - 1)
         if row.num_drafts:
@@ -104,16 +122,16 @@ def _lay_out(work: StepWork, rows: list[Row], mirror: Mirror, contents: Contents
     work.tail_samples = np.array(samples, np.int64)
 
 
-def _known(row: Row, contents: Contents) -> Ints:
-    """The row's tokens that the host knows: all but one that a step under way samples."""
-    sequence: Sequence = row.sequence
-    stop = min(row.num_computed + row.num_tokens, sequence.num_tokens)
-    return contents.tokens(sequence.stream, row.num_computed, stop) if stop > row.num_computed else nothing()
+def _known(stretch: Stretch, contents: Contents) -> Ints:
+    """The tokens that the host knows: all but one that a step under way samples."""
+    sequence: Sequence = stretch.row.sequence
+    stop = min(stretch.start + stretch.length, sequence.num_tokens)
+    return contents.tokens(sequence.stream, stretch.start, stop) if stop > stretch.start else nothing()
 
 
-def _note_chunks(work: StepWork, chunks: list[Row], mirror: Mirror) -> None:
-    lengths = [row.num_tokens for row in chunks]
-    work.chunk_rows = np.array([mirror.row(row.sequence) for row in chunks], np.int64)
+def _note_chunks(work: StepWork, chunks: list[Stretch], mirror: Mirror) -> None:
+    lengths = [stretch.length for stretch in chunks]
+    work.chunk_rows = np.array([mirror.row(stretch.row.sequence) for stretch in chunks], np.int64)
     work.query_starts = np.cumsum([0, *lengths])
-    work.chunk_contexts = np.array([row.num_computed + row.num_tokens for row in chunks], np.int64)
+    work.chunk_contexts = np.array([stretch.start + stretch.length for stretch in chunks], np.int64)
     work.max_query_len = max(lengths, default=0)

@@ -186,7 +186,7 @@ class EngineCore:
         if cache.evictions:
             plan.evictions, cache.evictions = cache.evictions, []
         if cache.grants is not None:
-            plan.grants = cache.grants.hand_over()
+            plan.grants, plan.hollow = cache.grants.hand_over(), cache.grants.hand_over_hollow()
         if builder.admitted:
             plan.admitted = builder.admitted
             self._note_admissions(plan)

@@ -179,6 +179,8 @@ class KVCache:
         """Take everything back: what is in the index stays matchable until it is evicted."""
         if self.grants is not None:
             self.grants.withdraw(sequence)
+            if (first := sequence.computed // self.block_size) < sequence.num_entered:  # a step's tokens are taken back
+                self.grants.leave_hollow(self.block_table(sequence)[first : sequence.num_entered])
         self.pool.release(sequence.private)
         self.index.release(sequence.leases)
         sequence.private, sequence.leases, sequence.num_entered = [], [], 0

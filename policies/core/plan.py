@@ -144,6 +144,9 @@ class StepPlan:
     grants: Items[Grant] = ()
     """Where a real engine asks for them (`tells_grants` of the core): the changes of block tables since the plan
     before, in their order."""
+    hollow: Items[int] = ()
+    """Told with the grants: blocks that entered the prefix index in this step for one who gave way in it. Whoever is
+    admitted onto one, now or later, has to compute what it is to hold, unless it was granted anew in between."""
     blocked: Blocked | None = None
     """What kept the first waiting sequence out."""
     refused_blocks: int = 0

@@ -98,6 +98,21 @@ def test_tokens_survive_a_retraction(reference: HuggingFaceModel, model: Transfo
     assert [got[f"r{i}"] for i in range(6)] == [reference.generate(prompt, 30) for prompt in prompts]
 
 
+def test_blocks_in_the_index_that_were_never_computed_are_when_they_are_hit(
+    reference: HuggingFaceModel, model: Transformer
+) -> None:
+    """`a` is given blocks for 6 tokens, gives way to `b` in the same step, and finds them when it comes back."""
+    specs = BY_PRIORITY | {"chunk_size": {"name": "threshold", "tokens": 6}}
+    limits = {"num_blocks": 18, "block_size": 2, "max_num_batched_tokens": 14, "max_num_seqs": 4, "max_model_len": 64}
+    run = RealRun(model, specs, **limits, reserve_full_prompt=False)
+    prompts = {"a": [(7 * i) % VOCAB for i in range(30)], "b": [5, 3, 9]}
+    a = Request("a", 0, Prompt.of_tokens(prompts["a"]), 2, -1, priority=5)
+    b = Request("b", 0, Prompt.of_tokens(prompts["b"]), 3, -2, priority=0)
+    got = run.serve({0: [(a, Output(2))], 1: [(b, Output(3))]})
+    assert any(plan.hollow for plan in run.plans)
+    assert got == {"a": reference.generate(prompts["a"], 2), "b": reference.generate(prompts["b"], 3)}
+
+
 def conversation(turns: int, *, shares: bool) -> dict[int, list[tuple[Request, Output]]]:
     """Two sessions whose prompts hold the answers before, as content; each turn comes when the one before has ended."""
     arrivals: dict[int, list[tuple[Request, Output]]] = {}
