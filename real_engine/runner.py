@@ -102,18 +102,18 @@ class StepRunner:
 
     def _deliver(self, hidden: Tensor, sampled: Tensor, rows: Tensor, contexts: Tensor, *, is_random: bool) -> Tensor:
         """Choose a token for each of rows [S], whose context is now contexts [S]; note it as its next input."""
-        is_finite = torch.isfinite(hidden.sum(dtype=torch.float32)).to(torch.int64).reshape(1)
-        tokens = self._choose(sampled, rows, contexts, is_random=is_random)
-        state = self._state
+        tokens, is_finite, state = rows, _all_finite(hidden), self._state
+        if len(rows):
+            logits = self.model.logits(sampled)
+            tokens = self._choose(logits, rows, contexts, is_random=is_random)
+            is_finite = is_finite & _all_finite(logits)
         state.tokens[rows] = tokens
         state.contexts[rows] = contexts
-        return torch.cat([tokens, is_finite])
+        return torch.cat([tokens, is_finite.to(torch.int64)])
 
-    def _choose(self, sampled: Tensor, rows: Tensor, contexts: Tensor, *, is_random: bool) -> Tensor:
+    def _choose(self, logits: Tensor, rows: Tensor, contexts: Tensor, *, is_random: bool) -> Tensor:
         """Tokens [S]. Where outputs are forced one is sampled all the same, since that takes its time."""
-        if not len(rows):
-            return rows
-        kernels, logits = self.model.kernels, self.model.logits(sampled)
+        kernels = self.model.kernels
         if is_random:
             temperatures, top_ks, top_ps, seeds = self._state.sampling(rows)
             chosen = kernels.sample(logits, temperatures, top_ks, top_ps, seeds, contexts)
@@ -123,3 +123,8 @@ class StepRunner:
             return chosen
         lines = self._state.info[rows]
         return hashed_on_device(lines[:, KEY], contexts - lines[:, PROMPT], self.model.config.spec.vocab_size)
+
+
+def _all_finite(values: Tensor) -> Tensor:
+    """[1] bool: whether no value is a NaN or infinite; a sum in fp32 overflows by nothing else."""
+    return torch.isfinite(values.sum(dtype=torch.float32)).reshape(1)
