@@ -55,11 +55,11 @@ class DeviceState:
             self.tables.view(-1)[sent[4]] = sent[5].to(torch.int32)
 
     def sampling(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Temperatures [S] fp32, top_ks [S] int32, top_ps [S] fp32 and seeds [S] int64 of rows [S]."""
+        """Temperatures [S] fp32, top_ks [S] int32, top_ps [S] fp32 and seeds [S] int64 of rows [S], each contiguous."""
         lines = self.info[rows]
         temperatures = lines[:, TEMPERATURE].contiguous().view(torch.float64).to(torch.float32)
         top_ps = lines[:, TOP_P].contiguous().view(torch.float64).to(torch.float32)
-        return temperatures, lines[:, TOP_K].to(torch.int32), top_ps, lines[:, SEED]
+        return temperatures, lines[:, TOP_K].to(torch.int32), top_ps, lines[:, SEED].contiguous()
 
 
 def _flat(tables: list[tuple[int, list[int]]]) -> tuple[Ints, Ints]:
