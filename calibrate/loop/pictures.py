@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, PercentFormatter
 
 from ...sim.columns import Floats
 from ...sim.cost_model.correction import Kind
@@ -41,6 +41,7 @@ def draw_latencies(repeats: Sequence[Samples], simulated: Samples, latencies: Ma
         errors = [f"{name} {_share(latencies[metric][name]['error'])}" for name in ("mean", "p50", "p99")]
         axes.set_title(f"{title}\nerror: {', '.join(errors)}", fontsize=10, loc="left")
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: duration_text(seconds)))
         axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
