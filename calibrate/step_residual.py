@@ -10,31 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..policies.core.estimator import StepShape
+from ..sim.cost_model.correction import Kind, kind_of
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.profile_header import Residuals, StepFit
 from ..sim.cost_model.profiled import ProfiledCostModel
 from .held_out import errors_of
 from .whole_steps import WholeStep
 
-Kind = Literal["decode", "prefill", "mixed"]
 KINDS: tuple[Kind, ...] = ("decode", "prefill", "mixed")
 PULL = 2.0
 """So many steps without a residual are added to those measured."""
 FEWEST = 4
 """Steps of a kind below which nothing is fitted to it."""
-
-
-def kind_of(shape: StepShape) -> Kind:
-    """What a step holds."""
-    if not shape.prefill_chunks:
-        return "decode"
-    return "mixed" if shape.num_decodes else "prefill"
 
 
 def fit_residual(profile: Profile, steps: Sequence[WholeStep], seed: int) -> tuple[Residuals, dict[Kind, StepFit]]:

@@ -18,6 +18,7 @@ from ..calibrate.whole_steps import read_steps
 from ..calibrate.writing import check_target, write_profile
 from ..sim.cost_model.profile import read_table
 from .calibrate_fit_run import fit_run
+from .calibrate_loop import loop
 from .calibrate_validate import validate
 from .options import AsJson
 from .speech import people, print_json, say, warn
@@ -126,3 +127,4 @@ def show(
 
 calibrate.command()(validate)
 calibrate.command("fit-run")(fit_run)
+calibrate.command()(loop)

@@ -16,6 +16,7 @@ from .devices import DTYPES, DeviceError, FoundDevice
 from .executor import Outputs, RealExecutor
 from .model.errors import ModelError
 from .model.loading import config_of, load_model
+from .streams import ThreadStream, host_clock
 
 
 class BuiltEngine(NamedTuple):
@@ -37,17 +38,20 @@ def build_engine(
     random: bool,
     warn: Callable[[str], None],
     stop_tokens: Iterable[int] = (),
+    is_virtual: bool = False,
 ) -> BuiltEngine:
     """The executor of a core with this configuration, on kernels of `backend` (a `Backend`).
 
-    `random`: with made-up weights, whatever there is. Raises ModelError, KernelsUnavailable, and DeviceError where the
-    device has not the memory, or cannot run it.
+    `random`: with made-up weights, whatever there is. `is_virtual`: time is, so a CPU's steps may be timed by their
+    thread's (`host_clock`). Raises ModelError, KernelsUnavailable, and DeviceError where the device has not the memory,
+    or cannot run it.
     """
     shapes = {"head_dim": config_of(source).spec.head_dim, "block_size": config.block_size}
     kernels = kernels_for(found.device, cast(Backend, backend), warn, **shapes)
     try:
         model = load_model(source, device=found.device, dtype=DTYPES[dtype], seed=seed, kernels=kernels, random=random)
-        executor = RealExecutor(model, config, outputs=outputs, stop_tokens=stop_tokens)
+        stream = ThreadStream(host_clock()) if is_virtual and found.device.type == "cpu" else None
+        executor = RealExecutor(model, config, outputs=outputs, stop_tokens=stop_tokens, stream=stream)
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise DeviceError(f"{found.name} has not the memory: {first_line(error)}") from None
     except (AssertionError, ModelError):

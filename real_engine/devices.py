@@ -50,6 +50,17 @@ def find_device(asked: str) -> FoundDevice:
     return FoundDevice(device, torch.cuda.get_device_name(device), total_bytes, free_bytes)
 
 
+def compute_on(threads: int | None) -> None:
+    """Let so many threads of a CPU compute from now on, in the whole process; None: as many as before."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
+def num_threads() -> int:
+    """Those that compute on a CPU."""
+    return torch.get_num_threads()
+
+
 def versions() -> dict[str, str | None]:
     """Of torch and of triton, None where it is not installed."""
     found: dict[str, str | None] = {"torch": torch.__version__}

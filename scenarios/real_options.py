@@ -45,6 +45,8 @@ class RealOptions:
     """A folder with config.json and safetensors, in place of the scenario's model."""
     device_memory_gib: float | None = None
     """That the run may use in all; None: a GPU's whole memory, a cautious share of a CPU's."""
+    threads: int | None = None
+    """Of a CPU, those that compute; None: torch's own. In virtual time one alone is timed while it has a processor."""
 
     def __post_init__(self) -> None:
         for choices, given in ((Kernels, self.kernels), (Clock, self.clock), (Dtype, self.dtype)):

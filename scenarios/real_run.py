@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -105,7 +106,7 @@ def _driven(
     frontend, warmup_ns = setup.assembly.frontend(), setup.assembly.warmup_ns
     if setup.options.clock == Clock.VIRTUAL:
         SimDriver(
-            *(core, MeasuredSteps(executor), workload, recorder),
+            *(core, MeasuredSteps(executor, _host_clock(setup)), workload, recorder),
             frontend=frontend,
             warmup_ns=warmup_ns,
             journal=log,
@@ -130,7 +131,9 @@ def _built(setup: RealSetup, warn: Callable[[str], None]) -> BuiltEngine:
     scenario, options = setup.assembly.scenario, setup.options
     with real_engine_asked(scenario):
         from ..real_engine.building import build_engine
+        from ..real_engine.devices import compute_on
 
+        compute_on(options.threads)
         return build_engine(
             *(setup.source, setup.assembly.config, setup.found),
             dtype=setup.device.dtype,
@@ -139,7 +142,15 @@ def _built(setup: RealSetup, warn: Callable[[str], None]) -> BuiltEngine:
             seed=scenario.run.seed,
             random=not setup.has_weights,
             warn=warn,
+            is_virtual=options.clock == Clock.VIRTUAL,
         )
+
+
+def _host_clock(setup: RealSetup) -> Callable[[], int]:
+    """What times the host's part of a step in virtual time: on a CPU as the device's."""
+    from ..real_engine.streams import host_clock
+
+    return time.perf_counter_ns if setup.found.is_gpu else host_clock()
 
 
 def _estimator(assembly: Assembly, warn: Callable[[str], None]) -> StepTimeEstimator | None:
@@ -158,7 +169,7 @@ def _estimator(assembly: Assembly, warn: Callable[[str], None]) -> StepTimeEstim
 
 def _facts(setup: RealSetup, built: BuiltEngine, interrupted: bool) -> RunFacts:
     """What a summary tells beside the records."""
-    from ..real_engine.devices import versions
+    from ..real_engine.devices import num_threads, versions
 
     real = {
         "engine": "real",
@@ -168,6 +179,7 @@ def _facts(setup: RealSetup, built: BuiltEngine, interrupted: bool) -> RunFacts:
         "weights": "loaded" if setup.has_weights else "random",
         "outputs": setup.assembly.scenario.run.outputs,
         "clock": str(setup.options.clock),
+        **({} if setup.found.is_gpu else {"threads": num_threads()}),
         **versions(),
         "interrupted": interrupted,
     }

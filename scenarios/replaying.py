@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from ..policies.core.journal import JournalError, Replay, read_journal
+from ..policies.core.plan import StepPlan
 from .policy_watch import Watchdog, blamed
 from .recording import JOURNAL
 
@@ -20,14 +22,15 @@ class Replayed(NamedTuple):
     """The first, None where all is identical."""
 
 
-def replay(result: Path, folder: Path | None = None) -> Replayed:
+def replay(result: Path, folder: Path | None = None, on_plan: Callable[[StepPlan], None] | None = None) -> Replayed:
     """Replay the journal of a result folder, or the file itself. Raises JournalError.
 
-    Files of policies are looked for in `folder`, else in the working directory and beside the journal.
+    Files of policies are looked for in `folder`, else in the working directory and beside the journal. `on_plan` is
+    called with each plan that is as it was, right after it was made.
     """
     journal = result / JOURNAL if (result / JOURNAL).is_file() else result
     folders = (Path(), journal.parent) if folder is None else (folder,)
-    replayed = Replay(read_journal(journal), str(journal), folders)
+    replayed = Replay(read_journal(journal), str(journal), folders, on_plan)
     try:
         with Watchdog(replayed.core):
             difference = replayed.run()

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import __version__
 from ..policies.core.config import EngineConfig
+from ..policies.core.estimator import StepTimeEstimator
 from ..policies.core.journal import JournalWriter
 from ..policies.core.records import Status
 from ..policies.core.workload import Workload
@@ -66,9 +67,13 @@ def simulate(
     *,
     log: JournalWriter | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    cost_model: StepTimeEstimator | None = None,
 ) -> Summary:
-    """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError."""
-    cost_model, num_cached = assembly.cost_model(), 0
+    """Play a workload and return the summary of its records; recorder and log are closed. Raises ScenarioError.
+
+    `cost_model` prices the steps in place of the assembly's.
+    """
+    cost_model, num_cached = cost_model or assembly.cost_model(), 0
     core = assembly.core(cost_model if log is None else log.hear(cost_model))
     executor = SimExecutor(cost_model, assembly.host_link)
     with recording(assembly, core, recorder, log):

@@ -170,12 +170,20 @@ class Replay:
     """
 
     def __init__(
-        self, entries: Iterator[dict[str, Any]], source: str = "journal", folders: Iterable[Path] = HERE
+        self,
+        entries: Iterator[dict[str, Any]],
+        source: str = "journal",
+        folders: Iterable[Path] = HERE,
+        on_plan: Callable[[StepPlan], None] | None = None,
     ) -> None:
-        """`folders`: where files of policies are looked for; they must be those of the run."""
+        """`folders`: where files of policies are looked for; they must be those of the run.
+
+        `on_plan` is called with each plan that is as in the journal, right after it was made.
+        """
         engine = next(entries)
         self._entries = entries
         self._source = source
+        self._on_plan = on_plan
         self._estimator = ForetoldEstimator()
         try:
             specs = engine["policies"]
@@ -249,7 +257,11 @@ class Replay:
                 return f"policies ask for {self._estimator.num_missing} estimates more than in the journal"
             if plan is None:
                 return "nothing to plan where the journal has a plan"
-            return None if _digest(plan) == digest else f"step {plan.step} differs: {plan.digest()}"
+            if _digest(plan) != digest:
+                return f"step {plan.step} differs: {plan.digest()}"
+            if self._on_plan is not None:
+                self._on_plan(plan)
+            return None
 
         return call
 

@@ -12,8 +12,9 @@ from ..mirror import Changes
 from ..model.transformer import Transformer
 from ..runner import StepRunner
 from ..step_work import StepWork
+from ..streams import host_clock
 from ..upload import Uploader
-from .marks import host_clock, marks_for
+from .marks import marks_for
 from .steps import TimedStep
 from .watched import WatchedModel, kernel_times
 

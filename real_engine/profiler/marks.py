@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import torch
+
+from ..streams import host_clock
 
 
 class Interval(NamedTuple):
@@ -27,15 +27,6 @@ class Marks(Protocol):
     def read(self) -> list[Interval]:
         """The times between neighbours, once; waits for the device. The next step begins with no marks."""
         ...
-
-
-def host_clock() -> Callable[[], int]:
-    """What times a CPU's work, in nanoseconds.
-
-    Where one thread computes: the time for which it had a processor. What other processes took of it meanwhile is not
-    the kernels', and hits long kernels only, so that medians would not see past it.
-    """
-    return time.thread_time_ns if torch.get_num_threads() == 1 else time.perf_counter_ns
 
 
 class HostMarks:

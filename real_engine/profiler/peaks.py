@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from .marks import host_clock
+from ..streams import host_clock
 
 COPY_BYTES = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28)
 LARGE_BYTES = 1 << 28

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from llmsim.calibrate.fit import fit
-from llmsim.calibrate.step_residual import fit_residual, kind_of
+from llmsim.calibrate.step_residual import fit_residual
 from llmsim.calibrate.whole_steps import STEPS, WholeStep, read_steps, steps_csv
 from llmsim.calibrate.writing import write_zipped
 from llmsim.policies.core.estimator import StepShape
+from llmsim.sim.cost_model.correction import kind_of
 from llmsim.sim.cost_model.profile import Profile
 from llmsim.sim.cost_model.profile_header import Residuals
 from llmsim.sim.cost_model.profiled import ProfiledCostModel

@@ -1,0 +1,77 @@
+"""Whether a simulator ranks policies as the device does, over the differences that are more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from .verdicts import Figures, noise_of
+
+RANKED = (("ttft_s", "mean"), ("ttft_s", "p99"), ("tpot_s", "mean"), ("itl_s", "p99"), ("e2e_s", "mean"))
+"""What a user compares policies by."""
+
+
+class Pair(NamedTuple):
+    """Two policies by one statistic; differences as shares of the smaller measured value."""
+
+    metric: str
+    statistic: str
+    first: str
+    second: str
+    measured: float
+    """By how much the second is larger, on the device."""
+    simulated: float
+    exceeds_noise: bool
+    agrees: bool
+    """Whether both say that the same one is larger."""
+
+
+class Ranked(NamedTuple):
+    """All policies by one statistic."""
+
+    metric: str
+    statistic: str
+    noise: float
+    """The largest difference between two repeats of any of the policies, as a share of their mean."""
+    measured: dict[str, float]
+    simulated: dict[str, float]
+    pairs: list[Pair]
+
+    @property
+    def counted(self) -> list[Pair]:
+        """The pairs that differ by more than the noise."""
+        return [pair for pair in self.pairs if pair.exceeds_noise]
+
+
+def ranked(runs: Mapping[str, Sequence[Figures]], simulated: Mapping[str, Figures]) -> list[Ranked]:
+    """Every pair of policies by each statistic; `runs` holds at least two repeats of each policy."""
+    return [_ranked(metric, statistic, runs, simulated) for metric, statistic in RANKED]
+
+
+def _ranked(
+    metric: str, statistic: str, runs: Mapping[str, Sequence[Figures]], simulated: Mapping[str, Figures]
+) -> Ranked:
+    repeats = {name: [_value(figures, metric, statistic) for figures in found] for name, found in runs.items()}
+    measured = {name: sum(values) / len(values) for name, values in repeats.items()}
+    ours = {name: _value(figures, metric, statistic) for name, figures in simulated.items()}
+    noise = max(noise_of(values) or 0.0 for values in repeats.values())
+    pairs = []
+    for first, second in combinations(measured, 2):
+        difference = measured[second] - measured[first]
+        predicted = ours[second] - ours[first]
+        unit = min(measured[first], measured[second]) or 1.0
+        pairs.append(
+            Pair(
+                *(metric, statistic, first, second, difference / unit, predicted / unit),
+                exceeds_noise=abs(difference) / unit > noise,
+                agrees=difference * predicted > 0,
+            )
+        )
+    return Ranked(metric, statistic, noise, measured, ours, pairs)
+
+
+def _value(figures: Figures, metric: str, statistic: str) -> float:
+    value = figures[metric][statistic]
+    assert value is not None, f"no {statistic} of {metric}"
+    return value

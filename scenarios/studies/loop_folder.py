@@ -1,0 +1,76 @@
+"""The folder of a loop: what it is a loop of, and the parts of it that are done, which are found again.
+
+begun.json   scenario, device, profile and versions, which must be the same for parts to belong together
+table/       the device's timings, where the loop measured them; profile/, what was fitted to them
+real-1/ …    result folders, of the real engine and of the simulator
+loop.json    the figures; report.md and its pictures show them
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ScenarioError
+from .sweep_folder import write_whole
+
+MANIFEST, FIGURES, REPORT = "begun.json", "loop.json", "report.md"
+
+
+class LoopFolder:
+    """A folder that is made where it is missing; parts in it are whole or not there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def claim(self, identity: Mapping[str, Any]) -> None:
+        """Take the folder for this loop. Raises ScenarioError where it holds something else."""
+        manifest = self.path / MANIFEST
+        if manifest.is_file():
+            self._check_same(manifest, identity)
+            return
+        if self.path.exists() and not (self.path.is_dir() and not os.listdir(self.path)):
+            raise ScenarioError(self.path, None, "exists and is not a loop's folder; choose another one")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ScenarioError(self.path, None, f"cannot be made: {error.strerror}") from None
+        write_json(manifest, identity)
+
+    def _check_same(self, manifest: Path, identity: Mapping[str, Any]) -> None:
+        try:
+            known = json.loads(manifest.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ScenarioError(manifest, None, f"cannot be read: {error}") from None
+        for key, mine in identity.items():
+            theirs = known.get(key) if isinstance(known, dict) else None
+            if theirs != mine:
+                message = f"holds a loop whose {key} {_said(theirs)}, not {_said(mine)}; choose another folder"
+                raise ScenarioError(self.path, None, message)
+
+    def part(self, name: str) -> Path:
+        """The result folder of one run."""
+        return self.path / name
+
+    def summary(self, name: str) -> dict[str, Any] | None:
+        """That of a run which is done; None where it is not."""
+        path = self.part(name) / "summary.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Strict JSON, whole or not at all."""
+    text = json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+    def write(aside: Path) -> None:
+        aside.write_text(text, encoding="utf-8")
+
+    write_whole(path, write)
+
+
+def _said(value: object) -> str:
+    text = json.dumps(value)
+    return f"is {text}" if len(text) <= 60 else "is another"
