@@ -115,7 +115,7 @@ def test_a_folder_is_no_scenario(tmp_path: Path, capsys: Capture) -> None:
         (["run", "s.yaml", "more"], "unexpected extra argument"),
         (["runn", "s.yaml"], "No such command 'runn'"),
         (["--bogus"], "No such option: --bogus"),
-        (["list", "cities"], "'cities' is unknown; choose models, gpus, policies"),
+        (["list", "cities"], "'cities' is unknown; choose models, gpus, profiles, policies"),
         (["decisions", "x.json", "--preset", "orca"], "'orca' is unknown; choose vllm"),
         (["plot", "nowhere"], "nowhere: is not a result folder"),
     ],
