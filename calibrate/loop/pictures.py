@@ -119,7 +119,7 @@ def _errors(axes: Axes, without: PricedSteps, corrected: PricedSteps) -> None:
         weights = np.full(len(errors), 1 / len(errors))
         axes.hist(np.clip(errors, -edge, edge), bins.tolist(), weights=weights, color=colour, alpha=0.55, label=label)
     axes.axvline(0, color=GREY, linewidth=1)
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axes.set_xlabel("priced / measured - 1, another seed")
     axes.legend(frameon=False, fontsize=9)
 
