@@ -32,13 +32,12 @@ def buckets(max_rows: int) -> list[int]:
 class DecodeGraph:
     """One captured step. What it reads and writes has a fixed address."""
 
-    def __init__(self, decode: Decode, num_rows: int, pool: Any, *, is_random: bool) -> None:
-        self._num_rows = num_rows
+    def __init__(self, decode: Decode, num_rows: int, pool: Any) -> None:
         self._graph = torch.cuda.CUDAGraph()
-        decode(num_rows, is_random)  # compiles and allocates what a capture must not
+        decode(num_rows, False)  # compiles and allocates what a capture must not
         torch.cuda.synchronize()
         with torch.cuda.graph(self._graph, pool=pool):
-            self._out = decode(num_rows, is_random)
+            self._out = decode(num_rows, False)
 
     def replay(self, num_members: int) -> Tensor:
         """Run it; the tokens of the first `num_members` rows, and whether all was finite. Its own memory."""
@@ -50,18 +49,13 @@ class DecodeGraphs:
     """Captures graphs before the first step, with an empty decode batch: nothing is written but padding."""
 
     def __init__(self, decode: Decode, max_rows: int) -> None:
-        self._decode = decode
-        self._pool = torch.cuda.graph_pool_handle()
+        pool = torch.cuda.graph_pool_handle()
         self._sizes = buckets(max_rows)
-        self._graphs: dict[tuple[int, bool], DecodeGraph] = {}
-        for size in reversed(self._sizes):  # the largest first: the others fit its memory
-            self._capture(size, is_random=False)
+        # The largest first: the others fit its memory.
+        self._graphs = {size: DecodeGraph(decode, size, pool) for size in reversed(self._sizes)}
 
     def fitting(self, num_rows: int, *, is_random: bool) -> DecodeGraph | None:
         """The graph for so many rows; None for none, and where rows are random: these run without one."""
         if not num_rows or is_random:
             return None
-        return self._graphs[self._sizes[bisect_left(self._sizes, num_rows)], is_random]
-
-    def _capture(self, size: int, *, is_random: bool) -> None:
-        self._graphs[size, is_random] = DecodeGraph(self._decode, size, self._pool, is_random=is_random)
+        return self._graphs[self._sizes[bisect_left(self._sizes, num_rows)]]
