@@ -46,9 +46,14 @@ def steps_table(fit: Fit, residual: Residuals) -> Table:
     for name in ("held out", "error alone", "P95", "residual", "with it", "P95"):
         table.add_column(name, justify="right", no_wrap=True)
     for kind, found in fit.whole_steps.items():
-        constant = f"{getattr(residual, f'{kind}_s') * 1e3:+.3f} ms"
-        table.add_row(kind, *_cells(found.kernels_alone), constant, *_cells(found.with_residual)[1:])
+        table.add_row(kind, *_cells(found.kernels_alone), _residual(residual, kind), *_cells(found.with_residual)[1:])
     return table
+
+
+def _residual(residual: Residuals, kind: str) -> str:
+    share, constant_s = getattr(residual, f"{kind}_share"), getattr(residual, f"{kind}_s")
+    words = [f"{share:+.1%}"] * bool(share) + [f"{constant_s * 1e3:+.3f} ms"] * bool(constant_s)
+    return " ".join(words) or "none"
 
 
 def _cells(errors: Errors | None) -> tuple[str, str, str]:

@@ -19,6 +19,9 @@ class StepShape(NamedTuple):
     """Rows that pass lm_head and sampler: every scheduled request, whether it samples or not."""
     num_drafts: int = 0
     """Draft tokens verified on top of the decodes' own tokens."""
+    num_unfinished: int = 0
+    """Of the rows, those of chunks that end before their prompt does: they get no token, and some engines leave them
+    out."""
 
 
 class Share(NamedTuple):

@@ -177,22 +177,24 @@ class StepPlan:
         if not self.rows:
             size = self.num_decodes
             return StepShape((), size, self.decode_context_tokens, self.max_decode_context, size, 0)
-        chunks, decodes, context, longest = (
+        chunks, decodes, context, longest, unfinished = (
             [],
             self.num_decodes,
             self.decode_context_tokens,
             self.max_decode_context,
+            0,
         )
         for row in self.rows:
             if row.is_prefill:
                 chunks.append((row.num_tokens, row.num_computed))
+                unfinished += not row.samples
             else:
                 decodes += 1
                 after = row.num_computed + row.num_tokens
                 context += after
                 longest = max(longest, after)
         drafts = sum(row.num_drafts for row in self.rows if not row.is_prefill)
-        return StepShape(chunks, decodes, context, longest, decodes + len(chunks), drafts)
+        return StepShape(chunks, decodes, context, longest, decodes + len(chunks), drafts, unfinished)
 
     def digest(self) -> str:
         """What was decided, as one line: equal digests are equal plans."""

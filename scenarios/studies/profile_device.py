@@ -187,6 +187,7 @@ class ProfileStudy:
             attention=attention_launches(visits),
             unequal_contexts=UnequalContexts(applied=True),
             graph_sizes=facts.graph_sizes,
+            logits="sampled",
             out_of_memory=tuple(dict.fromkeys(failed)),
             host=host_of(self.points.values("host")[0]),
         )

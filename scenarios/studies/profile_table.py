@@ -114,7 +114,7 @@ def _row(kernel: str, visit: TimedShape) -> tuple[str, Shape] | None:
 
     No row can tell these apart in a launch, and they are there for that launch alone.
     """
-    chunks, num_decodes, context, longest, num_rows, _ = visit.shape
+    chunks, num_decodes, context, longest, num_rows = visit.shape[:5]
     if len(chunks) > 1:
         return None
     if kernel == DECODE:

@@ -76,7 +76,7 @@ class AnalyticCostModel:
 
     def step_cost(self, shape: StepShape) -> StepCost:
         """Cost of one step of this shape."""
-        chunks, num_decodes, context, _, num_samples, num_drafts = shape
+        chunks, num_decodes, context, _, num_samples, num_drafts, _ = shape
         if chunks or num_drafts or num_samples != num_decodes:
             return self._mixed_cost(shape)
         lines = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
@@ -113,7 +113,7 @@ class AnalyticCostModel:
         return StretchCost(device, np.full(num_steps, host_ns, dtype=np.int64), compute, memory)
 
     def _mixed_cost(self, shape: StepShape) -> StepCost:
-        chunks, num_decodes, context, _, num_samples, num_drafts = shape
+        chunks, num_decodes, context, _, num_samples, num_drafts, _ = shape
         num_tokens = sum([q for q, _ in chunks]) + num_decodes + num_drafts
         device = compute = memory = 0
         for group in self._attention:

@@ -13,6 +13,7 @@ Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 Residual = Annotated[float, Field(ge=-60, le=60, allow_inf_nan=False)]
+ResidualShare = Annotated[float, Field(gt=-1, le=10, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
 Quantity = Annotated[float, Field(gt=0, le=1e9)]
 
@@ -93,11 +94,26 @@ FUSED = AttentionLaunches()
 
 
 class Residuals(Section):
-    """Device time of a step beyond its kernels, by what it computes; fitted on whole steps, may be negative."""
+    """Device time of a step beyond its kernels, by what it computes; fitted on whole steps, may be negative.
+
+    `time = (1 + share) x kernels + constant`: a share where each kernel takes longer among the others than timed apart,
+    a constant where something is done once a step.
+    """
 
     decode_s: Residual = 0.0
     prefill_s: Residual = 0.0
     mixed_s: Residual = 0.0
+    decode_share: ResidualShare = 0.0
+    prefill_share: ResidualShare = 0.0
+    mixed_share: ResidualShare = 0.0
+
+    def factors(self) -> tuple[float, float, float]:
+        """What the kernels of a step of decodes, of prefill, of both are multiplied by."""
+        return 1 + self.decode_share, 1 + self.prefill_share, 1 + self.mixed_share
+
+    def added_ns(self) -> tuple[float, float, float]:
+        """What comes on top, in nanoseconds."""
+        return self.decode_s * 1e9, self.prefill_s * 1e9, self.mixed_s * 1e9
 
 
 class Host(Section):
@@ -198,6 +214,9 @@ class ProfileHeader(Section):
     graph_sizes: tuple[Positive, ...] | None = None
     """Batch sizes with a CUDA graph, to which steps of decodes alone are padded; empty: nothing is padded. None: steps
     are padded as those of the scenario's engine are."""
+    logits: Literal["scheduled", "sampled"] = "scheduled"
+    """Whose rows pass lm_head and sampler: those of all requests in a step, as in vLLM and SGLang, which throw away
+    what comes of a prompt's unfinished chunk; or only of those that get a token."""
     out_of_memory: tuple[str, ...] = ()
     """Steps that the device had no memory for while measuring."""
     host: Host = Host()

@@ -20,21 +20,13 @@ from .decode_line import DecodeLine
 from .joined_chunks import joined
 from .kernel import Kernel
 from .kernel_floors import US_PER_S, KernelFloors
+from .priced_part import NOTHING, Part
 from .profile import Profile, gpu_of
 from .roofline import Efficiencies
 from .tile_curve import TileCurve
 from .timings import SHAPES
 
 NS_PER_US = 1e3
-
-
-class _Part(NamedTuple):
-    """Device time of some of a step's kernels in nanoseconds, and how much of it rests on what."""
-
-    ns: float
-    measured_ns: float
-    extrapolated_ns: float
-    data_sheet_ns: float
 
 
 class ProfiledStretch(NamedTuple):
@@ -84,27 +76,30 @@ class ProfiledCostModel:
         unequal = header.unequal_contexts
         self._corrects_decodes = unequal.applied
         self._unequal_contexts = unequal
-        residual = header.residual
-        self._residuals = tuple(s * 1e9 for s in (residual.decode_s, residual.prefill_s, residual.mixed_s))
-        self._tokens: dict[int, _Part] = {}
-        self._rows: dict[int, _Part] = {}
-        self._decodes: dict[int, tuple[_Part, DecodeLine, Share]] = {}
+        self._factors, self._added_ns = header.residual.factors(), header.residual.added_ns()
+        self._is_sampled_only = header.logits == "sampled"
+        self._tokens: dict[int, Part] = {}
+        self._rows: dict[int, Part] = {}
+        self._decodes: dict[int, tuple[Part, DecodeLine, Share]] = {}
 
     def step_cost(self, shape: StepShape) -> StepCost:
         """Cost of one step of this shape; an empty one costs no device time."""
+        if shape.num_unfinished and self._is_sampled_only:
+            shape = shape._replace(num_samples=shape.num_samples - shape.num_unfinished, num_unfinished=0)
         floor = self._analytic.step_cost(shape)
-        chunks, num_decodes, context, longest, num_samples, num_drafts = shape
+        chunks, num_decodes, context, longest, num_samples, num_drafts, _ = shape
         if chunks or num_drafts or num_samples != num_decodes:
-            return _held_to(floor, self._mixed(shape))
+            return self._mixed(shape).held_to(floor)
         if not num_decodes:
             return floor
         rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         ns, basis = line.at(context)
         if self._corrects_decodes and num_decodes * longest > context:
             ns += self._unequal(num_decodes, ns, line.at(num_decodes * longest)[0], NS_PER_US * self._layers)
+        factor, added_ns = self._factors[0], self._added_ns[0]
         if basis != Basis.INTERPOLATED:
-            return _held_to(floor, _added(rest, ns, basis))
-        device_ns = max(round(rest.ns + ns), floor.compute_ns, floor.memory_ns)
+            return rest.plus(ns, basis).with_residual(factor, added_ns).held_to(floor)
+        device_ns = max(round((rest.ns + ns) * factor + added_ns), floor.compute_ns, floor.memory_ns)
         return StepCost(device_ns, *floor[1:4], rest.extrapolated_ns > 0, share)
 
     def decode_stretch(
@@ -121,7 +116,8 @@ class ProfiledCostModel:
         if self._corrects_decodes and num_decodes * max_context > context_tokens:
             longest = line.along(num_decodes * (max_context + steps))[0]
             ns += self._unequal(num_decodes, ns, longest, NS_PER_US * self._layers)
-        device = np.maximum(np.rint(rest.ns + ns).astype(np.int64), np.maximum(floor.compute_ns, floor.memory_ns))
+        whole = np.rint((rest.ns + ns) * self._factors[0] + self._added_ns[0]).astype(np.int64)
+        device = np.maximum(whole, np.maximum(floor.compute_ns, floor.memory_ns))
         measured = np.rint(rest.measured_ns + np.where(basis == Basis.MEASURED, ns, 0.0)).astype(np.int64)
         beyond = rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)
         data_sheet = np.full(num_steps, round(rest.data_sheet_ns), dtype=np.int64)
@@ -138,20 +134,21 @@ class ProfiledCostModel:
             return self._curves[name].at((size,))
         return self.floors.roofline.launch_s(self.floors.kernel(name, size)) * US_PER_S, Basis.DATA_SHEET
 
-    def _mixed(self, shape: StepShape) -> _Part:
-        chunks, num_decodes, context, longest, num_samples, num_drafts = shape
+    def _mixed(self, shape: StepShape) -> Part:
+        chunks, num_decodes, context, longest, num_samples, num_drafts, _ = shape
         q_tokens = sum(q for q, _ in chunks)
         num_tokens, num_rows = q_tokens + num_decodes + num_drafts, num_samples + num_drafts
-        residual_ns = self._residuals[2 if q_tokens and num_decodes else bool(q_tokens)]
+        kind = 2 if q_tokens and num_decodes else bool(q_tokens)
         if not self._pads_decodes_alone:
             num_tokens = self._padded(num_tokens)
-        rest = self._joined(num_tokens, num_rows, residual_ns)
+        rest = self._joined(num_tokens, num_rows)
         queries = num_decodes + num_drafts
         mean = context / num_decodes if num_decodes else 0
         us, basis = self._attention.of_chunks(chunks, queries, mean)
         if queries > 1 and longest > mean:
             us += self._unequal_us(chunks, queries, mean, longest)
-        return _added(rest, us * NS_PER_US * self._layers, basis)
+        kernels = rest.plus(us * NS_PER_US * self._layers, basis)
+        return kernels.with_residual(self._factors[kind], self._added_ns[kind])
 
     def _unequal_us(self, chunks: Sequence[tuple[int, int]], queries: int, mean: float, longest: float) -> float:
         """What unequal contexts of the decodes add to attention, in one layer."""
@@ -169,19 +166,19 @@ class ProfiledCostModel:
         added = (unequal.decode_us + unequal.decode_each_us * queries) * units_per_us
         return unequal.decode_alpha * (longest - mean) + added
 
-    def _price_decodes(self, num_decodes: int) -> tuple[_Part, DecodeLine, Share]:
+    def _price_decodes(self, num_decodes: int) -> tuple[Part, DecodeLine, Share]:
         """All but attention, attention by context, and what the former rests on."""
         curve = self._attention.decode
         assert curve is not None, "the fit refuses a profile without decodes"
         padded = self._padded(num_decodes)
-        rest = self._joined(padded, padded if self._pads_decodes_alone else num_decodes, self._residuals[0])
+        rest = self._joined(padded, padded if self._pads_decodes_alone else num_decodes)
         scale = NS_PER_US * self._layers
         line = DecodeLine(curve, num_decodes, scale, lambda n, mean: self.floors.attention_us(0, 0, n, mean))
-        priced = self._decodes[num_decodes] = rest, line, _share(rest)
+        priced = self._decodes[num_decodes] = rest, line, rest.share()
         return priced
 
-    def _joined(self, num_tokens: int, num_rows: int, residual_ns: float) -> _Part:
-        """All but attention, the residual included."""
+    def _joined(self, num_tokens: int, num_rows: int) -> Part:
+        """All but attention."""
         tokens, rows = self._tokens.get(num_tokens), self._rows.get(num_rows)
         if tokens is None:
             tokens = self._tokens[num_tokens] = self._price(
@@ -189,19 +186,18 @@ class ProfiledCostModel:
             )
         if rows is None:
             rows = self._rows[num_rows] = self._price(self.floors.transformer.row_kernels(num_rows), num_rows)
-        both = [a + b for a, b in zip(tokens, rows, strict=True)]
-        return _Part(both[0] + residual_ns, *both[1:])
+        return Part(*(a + b for a, b in zip(tokens, rows, strict=True)))
 
     def _padded(self, num_tokens: int) -> int:
         """The size of the graph that so many tokens run in; theirs where there is none."""
         return self._graph_sizes[num_tokens] if num_tokens < len(self._graph_sizes) else num_tokens
 
-    def _price(self, kernels: Iterable[Kernel], size: int) -> _Part:
-        part = _Part(0.0, 0.0, 0.0, 0.0)
+    def _price(self, kernels: Iterable[Kernel], size: int) -> Part:
+        part = NOTHING
         for kernel in kernels:
             if kernel.name not in self.profile.header.contained:
                 us, basis = self.kernel_us(kernel.name, size)
-                part = _added(part, us * NS_PER_US * kernel.num_launches, basis)
+                part = part.plus(us * NS_PER_US * kernel.num_launches, basis)
         return part
 
     def _curve(self, name: str) -> CurveGrid | TileCurve:
@@ -222,27 +218,6 @@ class ProfiledCostModel:
         if name == "moe":
             return self.floors.floor_us(name, (size, round(self.floors.transformer.model.active_experts(size))))
         return self.floors.floor_us(name, (size,))
-
-
-def _held_to(floor: StepCost, part: _Part) -> StepCost:
-    """The cost of a step that takes so long, or its floor."""
-    device_ns = max(round(part.ns), floor.compute_ns, floor.memory_ns)
-    return StepCost(device_ns, *floor[1:4], part.extrapolated_ns > 0, _share(part))
-
-
-def _share(part: _Part) -> Share:
-    return Share(round(part.measured_ns), round(part.extrapolated_ns), round(part.data_sheet_ns))
-
-
-def _added(part: _Part, ns: float, basis: Basis) -> _Part:
-    total, measured, extrapolated, data_sheet = part
-    if basis == Basis.MEASURED:
-        measured += ns
-    elif basis == Basis.EXTRAPOLATED:
-        extrapolated += ns
-    elif basis == Basis.DATA_SHEET:
-        data_sheet += ns
-    return _Part(total + ns, measured, extrapolated, data_sheet)
 
 
 def _padding(graph_sizes: Sequence[int]) -> list[int]:

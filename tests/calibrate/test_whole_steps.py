@@ -70,6 +70,28 @@ def test_a_fit_finds_what_steps_take_beyond_their_kernels() -> None:
         assert errors.with_residual.median < errors.kernels_alone.median
 
 
+def test_a_residual_is_a_share_where_that_is_what_steps_show() -> None:
+    profile = fitted()
+    model = ProfiledCostModel(profile, TINY)
+    steps = [
+        WholeStep(TINY.num_layers, shape, 1.1 * model.step_cost(shape).device_ns / 1e3, 5, 1.0)
+        for shape in (*shapes(), *shapes())
+    ]
+    residual, errors = fit_residual(profile, steps, 0)
+    assert (residual.decode_s, residual.prefill_s, residual.mixed_s) == (0, 0, 0)
+    for share in (residual.decode_share, residual.prefill_share, residual.mixed_share):
+        assert 0.08 < share < 0.1
+    for error in errors.values():
+        assert error.with_residual.p95 < 0.02 < error.kernels_alone.median
+
+
+def test_steps_that_take_what_their_kernels_take_get_no_residual() -> None:
+    profile = fitted()
+    model = ProfiledCostModel(profile, TINY)
+    exact = [WholeStep(TINY.num_layers, shape, model.step_cost(shape).device_ns / 1e3, 5, 1.0) for shape in shapes()]
+    assert fit_residual(profile, exact, 0)[0] == Residuals()
+
+
 def test_more_steps_draw_the_residual_nearer_to_what_they_show() -> None:
     profile = fitted()
     steps = steps_of(profile)

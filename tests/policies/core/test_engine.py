@@ -232,3 +232,17 @@ def test_a_later_turn_hits_what_the_turn_before_generated() -> None:
     record = driven.add(Request("b", 0, Prompt([(1, 0, 8), (50, 0, 9), (2, 0, 5)]), 1, 51), 0)
     driven.run()
     assert record.cached_tokens == 16
+
+
+# What a cost model is told
+
+
+def test_a_plan_tells_how_many_of_its_chunks_end_before_their_prompt() -> None:
+    driven = DrivenCore(core_of(num_blocks=100, max_num_batched_tokens=24))
+    driven.add(request_of("a", 20, 2), 0)
+    driven.add(request_of("b", 20, 2), 0)
+    driven.run()
+    shapes = [flight.plan.shape() for flight in driven.flights]
+    chunks = [[q for q, _ in shape.prefill_chunks] for shape in shapes]
+    assert chunks[:2] == [[20, 4], [16]]
+    assert [(shape.num_samples, shape.num_unfinished) for shape in shapes[:2]] == [(2, 1), (2, 0)]

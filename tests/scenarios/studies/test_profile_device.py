@@ -71,6 +71,7 @@ def test_a_profile_is_a_table_that_fit_takes_and_scenarios_are_priced_by(
     header = table.header
     assert (header.kv_dtype_bytes, header.model.dtype, header.threads) == (4, "fp32", 1)
     assert (header.attention.launches, header.graph_sizes, header.out_of_memory) == ("separate", (), ())
+    assert header.logits == "sampled"
     fitted = fit(table, steps=steps)
     write_profile(tmp_path / "profile", fitted.header, fitted.timings)
     assert set(fitted.header.fit.whole_steps) == {"decode", "prefill", "mixed"}  # type: ignore[union-attr]

@@ -121,6 +121,33 @@ def test_a_residual_is_added_to_steps_of_its_kind(kind, shape):
     assert same.step_cost(shape).device_ns == COST_MODEL.step_cost(shape).device_ns
 
 
+@pytest.mark.parametrize("shape", [StepShape((), 8, 800, 100, 8), StepShape([(64, 0)], 0, 0, 0, 1)])
+def test_a_share_lengthens_what_the_kernels_take(shape):
+    slower = ProfiledCostModel(fitted(residual=Residuals(decode_share=0.25, prefill_share=0.25)), TINY)
+    kernels = COST_MODEL.step_cost(shape)
+    assert slower.step_cost(shape).device_ns == pytest.approx(1.25 * kernels.device_ns, abs=1)
+    assert slower.step_cost(shape).share == kernels.share
+
+
+@pytest.mark.parametrize("context", [64 * 1024, 64 * 1000, 64 * 9000])
+def test_with_a_residual_a_stretch_is_its_steps_to_the_nanosecond(context):
+    model = ProfiledCostModel(fitted(residual=Residuals(decode_s=1.2345e-4, decode_share=0.0321)), TINY)
+    stretch = model.decode_stretch(64, context, context // 64, 40)
+    steps = [StepShape((), 64, context + 64 * i, context // 64 + i, 64) for i in range(40)]
+    assert stretch.device_ns.tolist() == [model.step_cost(step).device_ns for step in steps]
+
+
+def test_rows_without_a_token_cost_nothing_where_the_engine_leaves_them_out():
+    leaves_out = ProfiledCostModel(fitted(logits="sampled"), TINY)
+    both = StepShape([(64, 0), (32, 0)], 4, 400, 100, 6, 0, 1)
+    assert leaves_out.step_cost(both) == COST_MODEL.step_cost(both._replace(num_samples=5, num_unfinished=0))
+    assert COST_MODEL.step_cost(both) == COST_MODEL.step_cost(both._replace(num_unfinished=0))
+    alone = StepShape([(64, 0)], 0, 0, 0, 1, 0, 1)
+    rows_ns = 1e3 * sum(us(kernel, (1,)) for kernel in ("lm_head", "sampler"))
+    saved = COST_MODEL.step_cost(alone).device_ns - leaves_out.step_cost(alone).device_ns
+    assert saved == pytest.approx(rows_ns, abs=2)
+
+
 def test_the_host_is_the_profiles():
     cost_model = ProfiledCostModel(fitted(host=Host(step_s=0.003, request_s=1e-5)), TINY)
     assert cost_model.step_cost(StepShape((), 8, 800, 100, 8, 0)).host_ns == 3_080_000
