@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from dataclasses import dataclass
@@ -46,8 +47,15 @@ def find_device(asked: str) -> FoundDevice:
     if index >= count:
         raise DeviceError(f"there is no {asked}: torch finds {count} GPU{'s' * (count > 1)}, counted from cuda:0")
     device = torch.device("cuda", index)
+    _give_back()
     free_bytes, total_bytes = torch.cuda.mem_get_info(device)
     return FoundDevice(device, torch.cuda.get_device_name(device), total_bytes, free_bytes)
+
+
+def _give_back() -> None:
+    """Free the GPU memory that torch keeps of what this process has dropped, an engine before, say."""
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def compute_on(threads: int | None) -> None:
