@@ -98,6 +98,15 @@ def _latencies(figures: Figures) -> Iterable[str]:
     ]
     yield _table(("", "", "measured", "simulated", "error", "noise", "bound", "verdict"), rows)
     yield f"![Cumulated latencies]({LATENCIES})\n"
+    yield (
+        "The device's own pace, all steps measured beside their price, and the fastest and the slowest tenth of a run: "
+        f"{'; '.join(_pace(name, found) for name, found in figures['pace'].items())}. What differs among these is the "
+        "device's doing; what they share is the profile's error, or how fast the device was while it was measured.\n"
+    )
+
+
+def _pace(name: str, found: Figures) -> str:
+    return f"{name} {percent(found['whole'])} ({percent(found['fastest'])} to {percent(found['slowest'])})"
 
 
 def _compared(row: Figures) -> Sequence[str]:

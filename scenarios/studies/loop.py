@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
+from ...calibrate.loop.pace import pace_of
 from ...calibrate.loop.recorded import PricedSteps, RecordedStep, priced
 from ...calibrate.loop.verdicts import compared, counts, figures_of
 from ...calibrate.noise import noise_warning
@@ -121,7 +122,8 @@ class LoopStudy:
         ours = twin.simulate(self.folder, SIMULATED, self._warn)
         table = compared([figures_of(run) for run in runs], figures_of(ours))
         recorded = [recorded_steps(self.folder.part(name)) for name in repeats]
-        steps = priced(recorded[0][0], twin.assembly.cost_model())
+        model = twin.assembly.cost_model()
+        steps = priced(recorded[0][0], model)
         corrected = self._correction(profile, recorded[0][0])
         figures = {
             "scenario": self.wishes.scenario.name,
@@ -133,6 +135,7 @@ class LoopStudy:
                 name: {"num_plans": replayed.num_plans, "difference": replayed.difference}
                 for name, (_, replayed) in zip(repeats, recorded, strict=True)
             },
+            "pace": {name: pace_of(found, model)._asdict() for name, (found, _) in zip(repeats, recorded, strict=True)},
             "steps": {kind: found.errors()._asdict() for kind, found in steps.items()},
             "latencies": {metric: {n: row._asdict() for n, row in rows.items()} for metric, rows in table.items()},
             "verdicts": counts(table),

@@ -78,6 +78,8 @@ def test_journals_replay_and_the_traffic_has_all_that_is_to_be_predicted(figures
     assert min(figures["traffic"]["num_preemptions"]) > 0
     assert min(figures["traffic"]["prefix_hit_rate"]) > 0.2
     assert {"decode", "mixed"} <= figures["steps"].keys()
+    assert figures["pace"].keys() == {"real-1", "real-2"}
+    assert all(pace["fastest"] <= pace["whole"] <= pace["slowest"] for pace in figures["pace"].values())
 
 
 def test_every_latency_has_an_error_a_noise_and_a_verdict_and_none_is_absurd(figures: dict[str, Any]) -> None:
@@ -117,7 +119,15 @@ def test_policies_are_ranked_over_differences_beyond_the_noise(figures: dict[str
 
 def test_the_report_shows_the_figures_with_pictures(folder: Path, figures: dict[str, Any]) -> None:
     text = (folder / "loop" / "report.md").read_text()
-    for part in ("## Latencies", "## Steps", "## Decisions", "## A correction", "## Policies", "processor time of"):
+    for part in (
+        "## Latencies",
+        "## Steps",
+        "## Decisions",
+        "## A correction",
+        "## Policies",
+        "processor time of",
+        "own pace",
+    ):
         assert part in text
     for name in ("latencies.png", "steps.png", "policies.png"):
         assert f"]({name})" in text
