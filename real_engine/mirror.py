@@ -22,7 +22,6 @@ Ints = NDArray[np.int64]
 class Copy:
     """KV blocks on their way to the host, or back."""
 
-    kind: EventKind
     sequence: Sequence
     blocks: Ints
     """On the device, in order of tokens. Of a copy back they take the last ones of those that the host has."""
@@ -84,7 +83,7 @@ class Mirror:
         for swap in plan.swaps:
             if swap.kind is EventKind.SWAP_OUT:
                 blocks = self.tables[self._rows[swap.sequence.id], : swap.num_blocks].astype(np.int64)
-                changes.copies_out.append(Copy(swap.kind, swap.sequence, blocks))
+                changes.copies_out.append(Copy(swap.sequence, blocks))
                 self._on_host[swap.sequence.id] = swap.num_blocks
             elif swap.kind is EventKind.SWAP_DROP:
                 changes.dropped.append(swap.sequence)
@@ -169,4 +168,4 @@ class Mirror:
         """The host's last `num_blocks` blocks of the sequence go where its table says."""
         total = self._on_host.pop(sequence.id)
         blocks = self.tables[self._rows[sequence.id], total - num_blocks : total].astype(np.int64)
-        return Copy(EventKind.SWAP_IN, sequence, blocks)
+        return Copy(sequence, blocks)

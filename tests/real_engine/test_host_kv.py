@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from llmsim.policies.core.records import EventKind
 from llmsim.policies.core.sequence import Sequence
 from llmsim.real_engine.attention_inputs import KVStorage
 from llmsim.real_engine.host_kv import HostKV
@@ -28,18 +27,18 @@ def kv_storage() -> KVStorage:
     return KVStorage(tuple(caches[:2]), tuple(caches[2:]))
 
 
-def copied(kind: EventKind, sequence: Sequence, blocks: list[int]) -> Copy:
-    return Copy(kind, sequence, np.array(blocks, np.int64))
+def copied(sequence: Sequence, blocks: list[int]) -> Copy:
+    return Copy(sequence, np.array(blocks, np.int64))
 
 
 def test_the_last_blocks_come_back_to_other_places(sequence: Sequence) -> None:
     kv = kv_storage()
     before = [cache.clone() for cache in (*kv.k, *kv.v)]
     host = HostKV(kv)
-    host.copy_out(Changes(copies_out=[copied(EventKind.SWAP_OUT, sequence, [5, 2, 7])]))
+    host.copy_out(Changes(copies_out=[copied(sequence, [5, 2, 7])]))
     for cache in (*kv.k, *kv.v):
         cache.fill_(-1)
-    host.copy_in(Changes(copies_in=[copied(EventKind.SWAP_IN, sequence, [1, 6])]))
+    host.copy_in(Changes(copies_in=[copied(sequence, [1, 6])]))
     for cache, was in zip((*kv.k, *kv.v), before, strict=True):
         assert torch.equal(cache[[1, 6]], was[[2, 7]])
         assert bool((cache[[0, 2, 3, 4, 5, 7]] == -1).all())
@@ -61,6 +60,6 @@ def test_on_a_gpu_all_that_is_copied_lies_in_pinned_memory(sequence: Sequence, m
     monkeypatch.setattr(torch, "empty", pinned_empty)
     host = HostKV(kv_storage())
     host._is_pinned = True
-    host.copy_out(Changes(copies_out=[copied(EventKind.SWAP_OUT, sequence, [5, 2, 7])]))
-    host.copy_in(Changes(copies_in=[copied(EventKind.SWAP_IN, sequence, [1, 6])]))
+    host.copy_out(Changes(copies_out=[copied(sequence, [5, 2, 7])]))
+    host.copy_in(Changes(copies_in=[copied(sequence, [1, 6])]))
     assert pinned == [3, 4 * 3 * 12, 2]
