@@ -12,6 +12,7 @@ from ..scenarios.studies.cache_picture import draw_cache
 from ..scenarios.studies.cache_sources import Source
 from ..scenarios.studies.cache_study import CacheStudy, parse_blocks, parse_evictions
 from ..scenarios.studies.cache_table import cache_heading, cache_table
+from ..scenarios.writable import check_file
 from .options import AsJson, Jobs, Overrides
 from .speech import people, print_json, say, warn
 
@@ -57,6 +58,8 @@ def cache(
     """
     evictions = parse_evictions(eviction)
     sizes = parse_blocks(blocks) if blocks is not None else None
+    if output is not None:
+        check_file(output)
     with CountProgress(people, "requests read") as reading:
         study = CacheStudy(Source(source, block_size, overrides or []), warn, reading.update)
     with study:

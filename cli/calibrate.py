@@ -16,6 +16,7 @@ from ..calibrate.picture import draw_profile
 from ..calibrate.report import fit_heading, fit_report, fit_table, steps_table
 from ..calibrate.whole_steps import read_steps
 from ..calibrate.writing import check_target, write_profile
+from ..scenarios.writable import check_file, check_folder
 from ..sim.cost_model.profile import read_table
 from .calibrate_fit_run import fit_run
 from .calibrate_loop import loop
@@ -63,6 +64,7 @@ def import_table(
     Example: llmsim calibrate import RTX4090-llama3.1-8b -o table
     """
     check_target(output, force=force)
+    check_folder(output)
     table = import_timings(ImportRequest(source, model, gpu, tensor_parallel))
     timings = checked(table)
     write_profile(output, table.header, timings, force=force)
@@ -87,6 +89,7 @@ def fit(
     Example: llmsim calibrate fit table -o profile
     """
     check_target(output, force=force)
+    check_folder(output)
     read = read_table(table)
     profile = fit_table_of(read, seed, correct_unequal=unequal_contexts, steps=read_steps(read.path))
     write_profile(output, profile.header, profile.timings, force=force)
@@ -114,6 +117,8 @@ def show(
 
     Example: llmsim calibrate show profile -o profile.png
     """
+    if output is not None:
+        check_file(output)
     table = read_table(profile)
     say(fit_heading(table))
     if table.header.fit is not None:

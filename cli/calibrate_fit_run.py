@@ -56,6 +56,8 @@ def fit_run(
     """
     part = None if requests is None else Part.parsed(requests, "--requests")
     until = Warmup.parsed(warmup)
+    if output is not None:
+        study.check_hardware(output, force=force)
 
     def prepared(path: Path, overrides: list[str], scenario: Path | None) -> tuple[MeasuredRun, Assembly]:
         run = read_run(path)

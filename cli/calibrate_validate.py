@@ -15,6 +15,7 @@ from ..scenarios.studies.measured_scenario import scenario_of
 from ..scenarios.studies.run_parts import Part, Warmup, parsed_seconds
 from ..scenarios.studies.validation_picture import draw_validation
 from ..scenarios.studies.validation_table import validation_tables
+from ..scenarios.writable import check_file
 from .options import AsJson, Overrides
 from .speech import people, print_json, say, warn
 
@@ -71,6 +72,8 @@ def validate(
     bounds = [Bound.parsed(text) for text in within or []]
     part = None if fit_residual is None else Part.parsed(fit_residual, "--fit-residual")
     until, cold = Warmup.parsed(warmup), parsed_seconds(cold_start, "--cold-start")
+    if output is not None:
+        check_file(output)
     run = read_run(measured)
     assembly = assemble(scenario_of(run, scenario, overrides or [], profile), warn)
     for assumed in study.assumptions(run, assembly):

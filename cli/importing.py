@@ -11,6 +11,7 @@ import typer
 
 from ..scenarios.errors import ScenarioError
 from ..scenarios.importing.imported import DEFAULT_GPU, Wishes, import_commands
+from ..scenarios.writable import check_file
 from .speech import say, warn
 
 
@@ -46,8 +47,10 @@ def import_command(
 
     Example: llmsim import "vllm serve Qwen/Qwen3-8B --max-num-seqs 64" --gpu l40s
     """
-    if output is not None and output.exists() and not force:
-        raise ScenarioError(output, None, "exists already; choose another file, or --force to replace it")
+    if output is not None:
+        if output.exists() and not force:
+            raise ScenarioError(output, None, "exists already; choose another file, or --force to replace it")
+        check_file(output)
     imported = import_commands(_text(command or [], file), Wishes(gpu, model, name, output))
     for note in imported.notes:
         warn(note)

@@ -15,6 +15,7 @@ from ..scenarios.loading import load_scenario
 from ..scenarios.traffic_picture import draw_traffic
 from ..scenarios.traffic_report import observe, traffic_report
 from ..scenarios.traffic_tables import print_traffic
+from ..scenarios.writable import check_file
 from .options import AsJson, Overrides, ScenarioPath
 from .speech import people, print_json, say, warn
 
@@ -60,6 +61,8 @@ def describe(
 
     Example: llmsim workload describe scenarios/agent.yaml -o traffic.png
     """
+    if output is not None:
+        check_file(output)
     traffic = observe(assemble(load_scenario(scenario, overrides or [])), warn)
     report = traffic_report(traffic)
     print_traffic(report, people)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,6 +14,7 @@ import yaml
 
 from ..sim.metrics import Summary, summary_json
 from .errors import ScenarioError
+from .writable import check_name, hidden_sibling, make_parents, remove_empty
 
 RESULTS = Path("results")
 
@@ -43,8 +42,7 @@ class ResultFolder:
         return folder
 
     def _check_target(self) -> None:
-        if self.target.name in ("", ".."):
-            raise ScenarioError(self.target, None, "names no folder that could be made or replaced")
+        check_name(self.target)
         if not os.path.lexists(self.target):
             return
         if not self._force:
@@ -53,8 +51,8 @@ class ResultFolder:
             raise ScenarioError(self.target, None, "is not a result folder, so --force does not replace it")
 
     def __enter__(self) -> ResultFolder:
-        self._made = _make_parents(self.target)
-        self.path = _hidden_sibling(self.target, "partial")
+        self._made = make_parents(self.target)
+        self.path = hidden_sibling(self.target, "partial")
         return self
 
     def __exit__(
@@ -65,9 +63,7 @@ class ResultFolder:
                 self._publish()
         finally:
             shutil.rmtree(self.path, ignore_errors=True)
-            for parent in self._made:
-                with suppress(OSError):  # not empty: the result, or another run's, stands in it
-                    parent.rmdir()
+            remove_empty(self._made)  # not where the result, or another run's, stands
 
     def write_summary(self, summary: Summary) -> None:
         """`summary.json`, strict JSON."""
@@ -91,7 +87,7 @@ class ResultFolder:
             self.path.rename(self.target)
 
     def _replace(self) -> None:
-        aside = _hidden_sibling(self.target, "old")
+        aside = hidden_sibling(self.target, "old")
         old = aside / self.target.name
         try:
             self.target.rename(old)
@@ -119,22 +115,3 @@ def _may_be_replaced(folder: Path) -> bool:
     if folder.is_symlink() or not folder.is_dir():
         return False
     return (folder / "summary.json").is_file() or not any(folder.iterdir())
-
-
-def _make_parents(target: Path) -> list[Path]:
-    """Make the folders above `target`; those that were missing, deepest first."""
-    missing = [parent for parent in target.parents if not parent.exists()]
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ScenarioError(target, None, f"cannot be made: {error.strerror}") from error
-    return missing
-
-
-def _hidden_sibling(target: Path, purpose: str) -> Path:
-    folder = target.with_name(f".{target.name}.{purpose}-{secrets.token_hex(4)}")
-    try:
-        folder.mkdir()
-    except OSError as error:
-        raise ScenarioError(target, None, f"cannot be made: {error.strerror}") from error
-    return folder

@@ -13,8 +13,8 @@ from matplotlib.ticker import PercentFormatter
 
 from ..sim.columns import Floats, Ints
 from ..sim.plots import BLUE, GREEN, ORANGE, RED
-from .errors import ScenarioError
 from .traffic_report import Traffic
+from .writable import making
 
 NUM_BINS = 120
 
@@ -32,10 +32,8 @@ def draw_traffic(traffic: Traffic, path: Path) -> None:
     _plot_over_time(tokens, traffic, traffic.prompt_tokens, ORANGE)
     _dress(tokens, "Prompt tokens offered", "tokens/s")
     _plot_cache(cache, traffic)
-    try:
+    with making(path):
         figure.savefig(path, format="png", dpi=120, metadata={"Software": None})
-    except OSError as error:
-        raise ScenarioError(path, None, f"cannot be made: {error.strerror or error}") from None
 
 
 def _plot_lengths(axes: Axes, traffic: Traffic) -> None:

@@ -67,7 +67,7 @@ def test_the_yaml_is_written_where_asked_checked_and_not_over_another(capsys: Ca
         (["--file", "none.sh"], "none.sh: cannot be read: No such file or directory"),
         (["--file", "."], ".: cannot be read: Is a directory"),
         ([SERVE, "--file", "x.sh"], "give a command or --file, not both"),
-        ([SERVE, "-o", "none/x.yaml"], "none/x.yaml: No such file or directory"),
+        ([SERVE, "-o", "none/x.yaml"], "none/x.yaml: cannot be made: No such file or directory"),
         (["vllm", "serve", "x", "--max-num-seqs", "3"], "No such option: --max-num-seqs"),
     ],
 )

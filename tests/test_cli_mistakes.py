@@ -137,6 +137,40 @@ def test_a_result_folder_that_cannot_be_made_stops_the_run_before_it_starts(
     assert line.startswith(f"{output}: ")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cache nowhere",
+        "plot half",
+        "workload nowhere",
+        "calibrate show nowhere",
+        "calibrate validate --run nowhere",
+        "calibrate fit-run --run nowhere --force",
+        "import orca --force",
+    ],
+)
+@pytest.mark.parametrize("output", ["nowhere/x.png", "folder"])
+def test_a_file_that_cannot_be_written_is_told_before_the_work(
+    tmp_path: Path, capsys: Capture, command: str, output: str
+) -> None:
+    """So early that what is wrong with the input is not found yet."""
+    for folder in ("half", "folder"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "half" / "summary.json").write_text("{}")
+    why = "Is a directory" if output == "folder" else "No such file or directory"
+    assert refusal(capsys, tmp_path, *command.split(), "-o", output) == f"{output}: cannot be made: {why}"
+
+
+@pytest.mark.parametrize(
+    "command", ["calibrate import nowhere", "calibrate fit nowhere", "workload fit half.jsonl --format mooncake"]
+)
+def test_what_is_made_with_its_folders_is_told_before_the_work(tmp_path: Path, capsys: Capture, command: str) -> None:
+    (tmp_path / "half.jsonl").write_text("{}\n")
+    (tmp_path / "file").write_text("kept")
+    line = refusal(capsys, tmp_path, *command.split(), "-o", "file/below/x.yaml")
+    assert line == "file/below/x.yaml: cannot be made: Not a directory"
+
+
 def test_an_existing_folder_is_refused_without_force_and_replaced_with_it(tmp_path: Path, capsys: Capture) -> None:
     path = write_scenario(tmp_path)
     assert llmsim(capsys, "run", path, "-o", "out", "--set", "workload.requests=3").code == 0

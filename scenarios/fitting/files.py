@@ -15,6 +15,7 @@ from ..gpu_reading import is_data_sheet
 from ..model_reading import is_config
 from ..schema import Scenario
 from ..workloads.reuse_rows import ReuseRow, reuse_rows_csv
+from ..writable import check_file
 from .pace import Pace
 
 _COMMENT = """\
@@ -56,6 +57,7 @@ class FitFiles:
                 raise ScenarioError(path, None, "is a folder")
             if os.path.lexists(path) and not force:
                 raise ScenarioError(path, None, "exists already; choose another name, or --force to replace it")
+            check_file(path, makes_parents=True)
 
     def write(
         self, fitted_to: Scenario, trace: str, rows: list[ReuseRow], pace: Pace, workload: dict[str, Any]

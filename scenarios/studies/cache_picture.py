@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
 
 from ...sim.plots import BLUE, GREEN, GREY, ORANGE, RED
-from ..errors import ScenarioError
+from ..writable import making
 from .cache_replay import BELADY
 
 COLOURS = (BLUE, RED, GREEN, ORANGE, "#CC79A7", "#56B4E9")
@@ -29,10 +29,8 @@ def draw_cache(report: Mapping[str, Any], path: Path) -> None:
     limit = report["unlimited"]["block_hit_rate"]
     axes.axhline(limit, color=GREY, linewidth=1, linestyle=(0, (1, 2)), label=f"unlimited: {limit:.1%}")
     _dress(axes, report)
-    try:
+    with making(path):
         figure.savefig(path, format="png", dpi=120, metadata={"Software": None})
-    except OSError as error:
-        raise ScenarioError(path, None, f"cannot be made: {error.strerror or error}") from None
 
 
 def _plot_lines(axes: Axes, report: Mapping[str, Any]) -> None:

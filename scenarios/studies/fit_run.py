@@ -20,6 +20,7 @@ from ...calibrate.runs.measured_run import MeasuredRun
 from ..assembly import Assembly
 from ..errors import ScenarioError
 from ..section import suggestion
+from ..writable import check_file
 from .fitted_replay import FittedHardware, fit_hardware, fitted_assembly
 from .measured_replay import replay
 from .run_parts import Part, Warmup
@@ -143,10 +144,16 @@ def _tried(run: MeasuredRun, assembly: Assembly, found: FittedHardware, of: Any,
     return Tried(what, errors[0], int(np.sum(of)), errors[1])
 
 
-def write_hardware(fit: RunFit, path: Path, *, force: bool) -> None:
-    """Write the fitted `hardware` section; ScenarioError where the file is there already."""
+def check_hardware(path: Path, *, force: bool) -> None:
+    """ScenarioError where the file is there already, or cannot be written."""
     if path.exists() and not force:
         raise ScenarioError(path, None, "is there already; --force replaces it")
+    check_file(path)
+
+
+def write_hardware(fit: RunFit, path: Path, *, force: bool) -> None:
+    """Write the fitted `hardware` section; ScenarioError as of `check_hardware`."""
+    check_hardware(path, force=force)
     path.write_text(fit.yaml(), encoding="utf-8")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...sim.metrics import Summary
 from ..errors import ScenarioError
+from ..writable import making
 from .flattening import Scalar, flat
 
 MANIFEST = "sweep.json"
@@ -39,10 +40,8 @@ class SweepFolder:
             known = self._check_same(_read(manifest), stated, varied, version)
         elif self.path.exists() and not (self.path.is_dir() and not os.listdir(self.path)):
             raise ScenarioError(self.path, None, "exists and is not a sweep's folder; choose another one")
-        try:
+        with making(self.path):
             (self.path / "points").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ScenarioError(self.path, None, f"cannot be made: {error.strerror}") from None
         content = {"version": version, "varied": sorted({*known, *varied}), "files": files, "scenario": stated}
         write_whole(manifest, lambda path: _write_json(path, content))
 
