@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,11 +18,29 @@ from llmsim.scenarios import run
 from llmsim.scenarios.results import ResultFolder
 from llmsim.tests.support.command_line import contents, finish, llmsim, start
 from llmsim.tests.support.scenario_files import MINIMAL, write_scenario
+from llmsim.tests.support.tree import ROOT
 
 LONG = MINIMAL.replace("independent", "independent, requests: 10000000, rate: 1, output_tokens: 4000")
 """More than anyone waits for."""
 
 MESSAGE = "interrupted; nothing was written\n"
+
+INTERRUPTED = """
+import runpy
+import signal
+import sys
+
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {moment!r}:
+            signal.raise_signal(signal.SIGINT)
+
+
+sys.meta_path.insert(0, Interrupt())
+{program}
+"""
+"""A program that gets Ctrl-C when it begins to import a module."""
 
 
 @contextmanager
@@ -97,3 +116,24 @@ def test_ctrl_c_at_any_other_moment_leaves_nothing(
     done = llmsim(capsys, "run", path, "-o", tmp_path / "deep" / "out")
     assert (done.code, done.out, done.err) == (130, "", MESSAGE)
     assert os.listdir(tmp_path) == ["s.yaml"]
+
+
+def console_script() -> str:
+    """What pip writes for it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, function = project["scripts"]["llmsim"].split(":")
+    return f"from {module} import {function}\nsys.exit({function}())"
+
+
+@pytest.mark.parametrize("moment", ["llmsim.cli", "numpy", "llmsim.cli.workload"])
+@pytest.mark.parametrize(
+    "program",
+    ["runpy.run_module('llmsim', run_name='__main__', alter_sys=True)", console_script()],
+    ids=["module", "script"],
+)
+def test_ctrl_c_while_modules_are_imported_is_as_quiet(tmp_path: Path, program: str, moment: str) -> None:
+    text = INTERRUPTED.format(moment=moment, program=program)
+    (tmp_path / "interrupted.py").write_text(text, encoding="utf-8")
+    with signals_as_in_a_terminal():
+        done = finish(start("list", "models", cwd=tmp_path, module="interrupted"))
+    assert (done.code, done.out, done.err) == (130, "", MESSAGE)
