@@ -21,9 +21,10 @@ from .grant_log import GrantLog
 from .page_numbers import PageNumbers
 from .page_pool import PagePool
 from .plan import Eviction
+from .radix_locks import RadixLocks
 from .radix_node import RadixNode
-from .radix_tree import Inserted, RadixTree
 from .radix_tree import Match as TreeMatch
+from .radix_tree import RadixTree
 from .sequence import Sequence, State
 
 
@@ -66,10 +67,10 @@ class RadixCache:
         """Since the list was last emptied; the core empties it once a step."""
         self.grants = grants
         self._numbers = None if grants is None else PageNumbers(num_blocks - 1, page_size, grants)
+        self._locks = RadixLocks(self.tree, page_size, self._numbers, keeps_urgent=keeps_urgent)
         self.num_lookups = 0
         """Matches made for the order of the queue so far."""
         self._asks_generously = asks_generously and page_size > 1
-        self._priority_sign = -1 if keeps_urgent else 1  # a request's priority is smaller the more urgent it is
 
     # Look-ups
 
@@ -132,20 +133,11 @@ class RadixCache:
 
     def acquire(self, sequence: Sequence, match: RadixMatch) -> None:
         """Lock the matched prefix for a sequence that holds nothing."""
-        assert sequence.node is None, sequence
-        if match.found is not None:
-            sequence.node, sequence.num_locked = match.found
-            self.tree.lock(match.found.node)
-        if self._numbers is not None:
-            self._numbers.begin(sequence, sequence.node)
+        self._locks.lock(sequence, match.found)
 
     def let_go(self, sequence: Sequence) -> None:
         """Undo `acquire`."""
-        if self._numbers is not None:
-            self._numbers.close(sequence, sequence.num_locked)
-        if sequence.node is not None:
-            self.tree.unlock(sequence.node)
-        sequence.node, sequence.num_locked, sequence.num_inserted = None, 0, 0
+        self._locks.unlock(sequence, sequence.num_locked)
 
     def extend(self, sequence: Sequence, num_tokens: int, num_known: int, reason: str) -> None:
         """Give the sequence pages for `num_tokens` tokens. The caller has made sure that enough are free."""
@@ -205,16 +197,9 @@ class RadixCache:
 
     def enter(self, sequence: Sequence, num_tokens: int) -> None:
         """Insert a running sequence's first tokens; its lock moves to their end, duplicates become blank."""
-        if not self.caching:
-            return
-        end = num_tokens - num_tokens % self.block_size
-        before, num_locked = sequence.node, sequence.num_locked
-        inserted = self._insert(sequence, end)
-        self.pool.num_blank += (inserted.num_matched - num_locked) // self.block_size
-        self.tree.lock(inserted.node)
-        if before is not None:
-            self.tree.unlock(before)
-        sequence.node, sequence.num_locked, sequence.num_inserted = inserted.node, end, end
+        if self.caching:
+            end = num_tokens - num_tokens % self.block_size
+            self.pool.num_blank += self._locks.move(sequence, end) // self.block_size
 
     def prefilled(self, sequence: Sequence, num_tokens: int) -> None:
         """The step that ended the sequence's prefill was committed."""
@@ -232,29 +217,14 @@ class RadixCache:
             return
         known = min(sequence.computed, sequence.num_tokens - 1)
         end = known - known % self.block_size
-        num_matched = self._insert(sequence, end).num_matched if end else 0
+        num_matched = self._locks.insert(sequence, end).num_matched if end else 0
         self.pool.num_blank += num_held + (num_matched - sequence.num_locked - end) // self.block_size
-        if self._numbers is not None:
-            self._numbers.close(sequence, end)
-        self.let_go(sequence)
+        self._locks.unlock(sequence, end)
 
     def release(self, sequence: Sequence) -> None:
         """Take everything back from a sequence that gives way: its outputs do not enter the tree."""
         self.pool.num_blank += self.num_held(sequence) - sequence.num_locked // self.block_size
         self.let_go(sequence)
-
-    def _insert(self, sequence: Sequence, end: int) -> Inserted:
-        """Insert the first `end` tokens, and behind outputs the prompt once more, which makes a boundary there."""
-        prompt = sequence.prompt_tokens - sequence.prompt_tokens % self.block_size
-        importance = self._priority_sign * sequence.request.priority
-        inserted = self.tree.insert(
-            sequence.stream, end, owner=sequence.id, priority=importance, already_inserted=sequence.num_inserted
-        )
-        if self._numbers is not None:
-            self._numbers.enter(sequence, inserted, end)
-        if end > prompt:
-            self.tree.insert(sequence.stream, prompt, owner=sequence.id, priority=importance + 1, counts_hits=False)
-        return inserted
 
     def block_table(self, sequence: Sequence) -> list[int]:
         """Numbers of the sequence's pages in order of their tokens, where pages have numbers."""
