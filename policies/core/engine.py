@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from .applying import apply_rows, note_admissions, note_end, take_stock
 from .builder import StepBuilder
 from .config import EngineConfig, Policies
 from .decode_batch import DecodeBatch
@@ -19,7 +20,7 @@ from .delivery import Delivery
 from .host_memory import HostMemory
 from .kv_memory import kv_memory_of
 from .outlook import Outlook
-from .plan import Row, StepEvents, StepPlan, StepResult
+from .plan import StepEvents, StepPlan, StepResult
 from .radix_cache import RadixCache
 from .radix_node import RadixNode
 from .records import RequestRecord, Status, record_of
@@ -177,7 +178,7 @@ class EngineCore:
         self.policies.batching.compose(builder)
         self.in_flight.append(plan)
         if builder.rows:
-            self._apply_rows(plan, builder.rows)
+            apply_rows(self, plan, builder.rows)
         if plan.batch_number is not None:
             for sequence in self.batch.ending():
                 self.running_list.leave_batch(sequence)
@@ -189,7 +190,7 @@ class EngineCore:
             plan.grants, plan.hollow = cache.grants.hand_over(), cache.grants.hand_over_hollow()
         if builder.admitted:
             plan.admitted = builder.admitted
-            self._note_admissions(plan)
+            note_admissions(builder.admitted, self._waits, now_ns)
         if builder.preempted:
             plan.preempted = builder.preempted
         if self.host.swaps:
@@ -198,18 +199,8 @@ class EngineCore:
             plan.aborted = builder.aborted
         if had_waiting or self.waiting:
             self._waits.settle(self.waiting, plan.blocked)
-        self.take_stock(plan)
+        take_stock(self, plan)
         return plan
-
-    def take_stock(self, plan: StepPlan) -> None:
-        """Note in a plan how many run and wait, how many blocks are free, and how many tokens are held."""
-        plan.num_running = len(self.running)
-        plan.num_waiting = len(self.waiting)
-        plan.num_free_blocks = self.kv_cache.pool.num_free
-        plan.num_cached_blocks = self.kv_cache.index.num_evictable
-        plan.kv_tokens = self.batch.context_tokens
-        if self.loose:
-            plan.kv_tokens += sum(sequence.computed for sequence in self.loose.values())
 
     def commit_step(self, plan: StepPlan, result: StepResult, now_ns: int) -> StepEvents:
         """Deliver a step's tokens: roll back rejected drafts, end what is done, free its blocks. In order of plans."""
@@ -218,48 +209,12 @@ class EngineCore:
         self.now_ns = now_ns
         return self._delivery.commit(plan, result)
 
-    # Changes of state that the builder shares
+    # Changes of state that builder and delivery share
 
     def note_entry(self, sequence: Sequence) -> None:
         """A sequence enters the queue."""
         sequence.entry, sequence.prefill_mark = self._num_entries, self.num_prefilled
         self._num_entries += 1
-
-    # Inside a step
-
-    def _apply_rows(self, plan: StepPlan, rows: dict[Sequence, Row]) -> None:
-        """Advance the sequences scheduled one by one; those with a steady decode ahead join the batch."""
-        ordered = list(rows.values())
-        if len(ordered) > 1:
-            ordered.sort(key=lambda row: row.sequence.admission)
-        plan.rows, joined = ordered, []
-        speculates = self.config.num_speculative_tokens > 0
-        for row in ordered:
-            sequence = row.sequence
-            sequence.computed += row.num_tokens
-            known = sequence.num_tokens + sequence.in_flight
-            sequence.is_prefilling = sequence.computed < known
-            row.samples = sequence.computed - row.num_drafts >= known
-            plan.num_drafts += row.num_drafts
-            if row.is_prefill:
-                plan.num_prefill_tokens += row.num_tokens - row.num_drafts
-                self.num_prefilled += row.num_tokens - row.num_drafts
-                sequence.record.num_chunks += 1
-            if row.samples:
-                sequence.in_flight += 1
-                if not speculates and known + 1 < sequence.end:
-                    self.running_list.join_batch(sequence)
-                    joined.append(sequence)
-        if joined:
-            plan.joined = joined
-
-    def _note_admissions(self, plan: StepPlan) -> None:
-        for sequence, num_cached_tokens, resumed in plan.admitted:
-            if not resumed:
-                record = sequence.record
-                record.admitted_ns = record.first_scheduled_ns = plan.now_ns
-                record.cached_tokens = num_cached_tokens
-                self._waits.admitted(sequence, plan.now_ns)
 
     def end(self, sequence: Sequence, status: Status) -> None:
         """Take a sequence out of the engine and free its blocks."""
@@ -275,11 +230,7 @@ class EngineCore:
         del self.sequences[sequence.id]
         if not self.sequences:
             self.emptied_ns = self.now_ns
-        record = sequence.record
-        record.status = status
-        record.output_tokens = sequence.num_tokens - sequence.prompt_tokens
-        if record.output_tokens:
-            record.last_token_ns = sequence.last_token_ns
+        note_end(sequence, status)
 
     def check_integrity(self) -> None:
         """Assert that blocks are conserved and every sequence stands in exactly one place."""

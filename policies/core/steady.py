@@ -6,6 +6,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Items
 from typing import TYPE_CHECKING
 
+from .applying import take_stock
 from .plan import Eviction, Gap, StepPlan
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class SteadyDecode:
         plan.decode_context_tokens = batch.context_tokens
         plan.max_decode_context = batch.max_context()
         plan.evictions = evictions
-        core.take_stock(plan)
+        take_stock(core, plan)
         core.in_flight[-1] = plan
         return plan
 
