@@ -29,15 +29,40 @@ class Contents:
         self.vocab_size = vocab_size
         self._learnt: dict[int, list[int]] = {}
         self._growing: set[int] = set()
+        self._before: dict[int, list[int]] = {}
+        """What those that grow were the last time; caches may hold it."""
+        self._continued: set[int] = set()
+        """What was broken off and yet asked for beyond its end."""
 
     def learn(self, content: int, tokens: list[int]) -> None:
-        """From now on these are the content's tokens; the list may grow until `end`."""
+        """From now on these are the content's tokens; the list may grow until `end`.
+
+        What was learnt before must become the same again (`agrees`): there is one text to a content.
+        """
+        if content in self._learnt:
+            self._before[content] = self._learnt[content]
         self._learnt[content] = tokens
         self._growing.add(content)
 
+    def agrees(self, content: int) -> bool:
+        """Whether the last token of a list that grows is what the content had there the last time, if it had one."""
+        before, tokens = self._before.get(content), self._learnt[content]
+        if before is None:
+            return True
+        at = len(tokens) - 1
+        if at < len(before):
+            return tokens[at] == before[at]
+        return content not in self._continued or tokens[at] == self._unsaid(content, at, 1)[0]
+
     def end(self, content: int) -> None:
-        """The list does not grow any more: what was refused or broken off goes on as if nothing had been learnt."""
+        """The list does not grow any more: what was refused or broken off goes on as if nothing had been learnt.
+
+        Or as the last time, if it went on longer then.
+        """
         self._growing.discard(content)
+        before = self._before.pop(content, ())
+        if len(before) > len(self._learnt[content]):
+            self._learnt[content] = list(before)
 
     def tokens(self, stream: TokenStream, start: int, stop: int) -> Ids:
         """Ids of the tokens in [start, stop) of a stream. [stop - start]. ValueError: a token beyond the vocabulary."""
@@ -48,18 +73,21 @@ class Contents:
         if isinstance(content, int):
             learnt = self._learnt.get(content)
             if learnt is None:
-                return hashed(content_key(content), offset, length, self.vocab_size)
+                return self._unsaid(content, offset, length)
             said = np.array(learnt[offset : offset + length], np.int64)
             if len(said) == length:
                 return said
             assert content not in self._growing, (content, offset, length, len(learnt))
-            unsaid = hashed(content_key(content), offset + len(said), length - len(said), self.vocab_size)
-            return np.concatenate([said, unsaid])
+            self._continued.add(content)
+            return np.concatenate([said, self._unsaid(content, offset + len(said), length - len(said))])
         assert isinstance(content, (tuple, list)), content
         literal = np.array(content[offset : offset + length], np.int64)
         if literal.size and not 0 <= literal.min() <= literal.max() < self.vocab_size:
             raise ValueError(f"token {literal.max()} is beyond the model's vocabulary of {self.vocab_size}")
         return literal
+
+    def _unsaid(self, content: int, offset: int, length: int) -> Ids:
+        return hashed(content_key(content), offset, length, self.vocab_size)
 
 
 def content_key(content: int) -> int:

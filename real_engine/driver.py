@@ -99,6 +99,11 @@ class WallClockDriver:
             self._break_off()
         return self._clock.now_ns()
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it was told to stop, even where nothing was left to do by then."""
+        return self._stopping
+
     def stop(self) -> None:
         """Plan nothing more: commit the steps in flight, end all others unfinished. For signal handlers and threads."""
         self._stopping = True

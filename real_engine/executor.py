@@ -33,6 +33,7 @@ from .verification import Proposer, verify
 
 Outputs = Literal["forced", "sampled"]
 Ints = NDArray[np.int64]
+OTHERWISE = "the cache holds another answer; with run.cache 'warm' choose run.outputs: forced"
 
 
 class RealExecutor:
@@ -133,11 +134,18 @@ class RealExecutor:
         owners: list[Sequence] = self._mirror.owners[rows].tolist()
         return owners
 
-    def learn(self, owners: list[Sequence], tokens: list[int]) -> list[str]:
-        """Note sampled tokens; the ids of the requests that met a stop token."""
+    def learn(self, step: int, owners: list[Sequence], tokens: list[int]) -> list[str]:
+        """Note sampled tokens; the ids of the requests that met a stop token.
+
+        Raises StepFailed where one that is served again answers otherwise: caches may hold what it said before.
+        """
         for sequence, token in zip(owners, tokens, strict=True):
             if (output := self._outputs.get(sequence.id)) is not None:
-                output[1].append(token)
+                content, said = output
+                said.append(token)
+                if not self._contents.agrees(content):
+                    which = f"token {len(said)} of {sequence.id} is not that of the pass before"
+                    raise StepFailed(f"step {step}: {which}: {OTHERWISE}")
         if self._stop_tokens.isdisjoint(tokens):
             return []
         return [owner.id for owner, token in zip(owners, tokens, strict=True) if token in self._stop_tokens]
@@ -186,7 +194,7 @@ class StepTicket:
             owners = [owners[place] for place in places] if owners else []
         if not owners:
             return StepDone(result, cost, {})
-        met = self._executor.learn(owners, tokens)
+        met = self._executor.learn(self._work.step, owners, tokens)
         result.stopped = list(dict.fromkeys([*self._stopped, *met]))
         got: dict[str, list[int]] = {}
         for sequence, token in zip(owners, tokens, strict=True):

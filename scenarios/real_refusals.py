@@ -25,6 +25,14 @@ def refuse_kv_dtype(scenario: Scenario, engine: ResolvedEngine, dtype: str) -> N
         raise ScenarioError(scenario.source, "engine.kv_cache_dtype", says)
 
 
+def refuse_unsteady_answers(scenario: Scenario, dtype: str) -> None:
+    """Raise ScenarioError where answers of two passes may differ: the cache would hold what was not said."""
+    run = scenario.run
+    if run.cache == "warm" and run.outputs == "sampled" and dtype != "fp32":
+        says = f"'sampled': in {dtype} the pass before a warm run may answer otherwise; choose forced, or --dtype fp32"
+        raise ScenarioError(scenario.source, "run.outputs", says)
+
+
 def _refusals(scenario: Scenario) -> Iterator[tuple[str, str]]:
     engine, run = scenario.engine, scenario.run
     if scenario.hardware.tensor_parallel > 1:
@@ -34,7 +42,5 @@ def _refusals(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "engine.quantization", f"'{engine.quantization}': the real engine does not quantize weights; leave it out"
     if engine.kv_cache_dtype is not None and engine.kv_cache_dtype not in KV_AS_COMPUTED:
         yield "engine.kv_cache_dtype", f"'{engine.kv_cache_dtype}': the real engine does not quantize KV; choose auto"
-    if run.cache == "warm":
-        yield "run.cache", "'warm': the real engine would have to serve the whole traffic twice; use run.warmup_s"
     if run.warmup_s == "auto":
         yield "run.warmup_s", "'auto': the real engine would have to serve the whole traffic twice; give seconds"

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..policies import registry
 from ..policies.conformance import requirements
+from ..policies.core.bookkeeping import Recorder as Records
 from ..policies.core.config import Policies
 from ..policies.core.engine import EngineCore
 from ..policies.core.estimator import StepTimeEstimator
@@ -32,6 +33,8 @@ from .recording import open_journal, recording
 from .results import ResultFolder
 from .run import facts
 from .stopping import stopped_by_signals
+from .unrecorded import Unrecorded
+from .warm_cache import pass_before
 from .workloads.building import build_workload
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ def run_for_real(
     """Carry the scenario out on its device, write the result folder `target` and return the summary.
 
     In real time the first Ctrl-C ends it at the end of a step: the folder is whole, and the summary's `interrupted` is
-    true. Nothing is left behind where it raises: ScenarioError, KeyboardInterrupt.
+    true. Before the run begins it raises. Nothing is left behind where it raises: ScenarioError, KeyboardInterrupt.
     """
     assembly = setup.assembly
     result = ResultFolder(target, force=force)
@@ -63,11 +66,19 @@ def run_for_real(
     with freed(built.executor), result as folder:
         recorder = Recorder(folder.path)
         log = open_journal(folder.path, assembly) if journal else None
-        interrupted = serve(setup, built.executor, workload, recorder, log, estimator, on_progress)
-        summary = summarize(recorder, _facts(setup, built, interrupted))
+        served = serve(setup, built.executor, workload, recorder, log, estimator, on_progress)
+        summary = summarize(recorder, _facts(setup, built, served))
         folder.write_summary(summary)
         folder.write_scenario(assembly.resolved())
     return summary
+
+
+class Served(NamedTuple):
+    """What came of a run beside its records."""
+
+    interrupted: bool
+    num_cached_blocks: int
+    """In the prefix cache when it began."""
 
 
 def serve(
@@ -78,14 +89,21 @@ def serve(
     log: JournalWriter | None = None,
     estimator: StepTimeEstimator | None = None,
     on_progress: Progress | None = None,
-) -> bool:
-    """Play a workload; recorder and log are closed. Whether it was interrupted. Raises ScenarioError."""
-    assembly = setup.assembly
-    core = _core(assembly, estimator if estimator is None or log is None else log.hear(estimator))
+) -> Served:
+    """Play a workload; recorder and log are closed. Raises ScenarioError, and KeyboardInterrupt before it begins."""
+    assembly, num_cached = setup.assembly, 0
+    asked = estimator if estimator is None or log is None else log.hear(estimator)
+    core = _core(assembly, asked)
     try:
-        with recording(assembly, core, recorder, log), Watchdog(core):
+        with recording(assembly, core, recorder, log):
             heat_up(_core(assembly, estimator), executor, compiles=setup.found.is_gpu)
-            return _driven(setup, core, executor, workload, recorder, log, on_progress)
+            if assembly.scenario.run.cache == "warm":
+                with pass_before(core, before := _core(assembly, asked), assembly, log):
+                    _serve_before(setup, before, executor, workload, log, on_progress)
+                num_cached = core.kv_cache.index.num_evictable
+            with Watchdog(core):
+                driver = _driven(setup, core, executor, workload, recorder, log, on_progress)
+            return Served(driver is not None and driver.interrupted, num_cached)
     except StepFailed as error:
         raise ScenarioError(assembly.scenario.source, "engine", str(error)) from error
 
@@ -94,15 +112,30 @@ def _core(assembly: Assembly, estimator: StepTimeEstimator | None) -> EngineCore
     return EngineCore(assembly.config, Policies.of(assembly.policies, assembly.folders, estimator), tells_grants=True)
 
 
+def _serve_before(
+    setup: RealSetup,
+    before: EngineCore,
+    executor: Executor,
+    workload: Workload,
+    log: JournalWriter | None,
+    on_progress: Progress | None,
+) -> None:
+    """Serve the traffic on the run's own clock and record nothing. Raises KeyboardInterrupt where it was stopped."""
+    driver = _driven(setup, before, executor, workload, Unrecorded(), log, on_progress)
+    if driver is not None and driver.was_stopped:
+        raise KeyboardInterrupt
+
+
 def _driven(
     setup: RealSetup,
     core: EngineCore,
     executor: Executor,
     workload: Workload,
-    recorder: Recorder,
+    recorder: Records,
     log: JournalWriter | None,
     on_progress: Progress | None,
-) -> bool:
+) -> WallClockDriver | None:
+    """Drive the core until all have ended; the driver of a run in real time, None in virtual time."""
     frontend, warmup_ns = setup.assembly.frontend(), setup.assembly.warmup_ns
     if setup.options.clock == Clock.VIRTUAL:
         SimDriver(
@@ -113,7 +146,7 @@ def _driven(
             leaps=False,
             on_progress=on_progress,
         ).run()
-        return False
+        return None
     driver = WallClockDriver(
         *(core, executor, workload, recorder),
         clock=WallClock(),
@@ -124,7 +157,7 @@ def _driven(
     )
     with stopped_by_signals(driver.stop):
         driver.run()
-    return driver.interrupted
+    return driver
 
 
 def _built(setup: RealSetup, warn: Callable[[str], None]) -> BuiltEngine:
@@ -167,7 +200,7 @@ def _estimator(assembly: Assembly, warn: Callable[[str], None]) -> StepTimeEstim
     return assemble(assembly.scenario).cost_model()
 
 
-def _facts(setup: RealSetup, built: BuiltEngine, interrupted: bool) -> RunFacts:
+def _facts(setup: RealSetup, built: BuiltEngine, served: Served) -> RunFacts:
     """What a summary tells beside the records."""
     from ..real_engine.devices import num_threads, versions
 
@@ -181,7 +214,7 @@ def _facts(setup: RealSetup, built: BuiltEngine, interrupted: bool) -> RunFacts:
         "clock": str(setup.options.clock),
         **({} if setup.found.is_gpu else {"threads": num_threads()}),
         **versions(),
-        "interrupted": interrupted,
+        "interrupted": served.interrupted,
     }
-    told = facts(setup.assembly)
+    told = facts(setup.assembly, served.num_cached_blocks)
     return replace(told, gpu=setup.device.name, priced_by=DEVICE, step_time_from=MEASURED, real=real)

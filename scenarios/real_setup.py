@@ -18,7 +18,7 @@ from .errors import ScenarioError
 from .model_reading import is_config
 from .paths import path_given
 from .real_options import Dtype, RealOptions
-from .real_refusals import refuse, refuse_kv_dtype
+from .real_refusals import refuse, refuse_kv_dtype, refuse_unsteady_answers
 from .schema import Scenario
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def real_setup(scenario: Scenario, options: RealOptions, warn: Callable[[str], N
     device = Device(found.name, _memory_bytes(options, found), _dtype(scenario, options, found))
     assembly = assemble(scenario, warn, device)
     refuse_kv_dtype(scenario, assembly.engine, device.dtype)
+    refuse_unsteady_answers(scenario, device.dtype)
     _check_free(assembly, found)
     return RealSetup(assembly, options, found, device, source, weights_are_there)
 

@@ -28,7 +28,7 @@ from .preset_policies import PolicySpecs, departures
 from .recording import open_journal, recording
 from .results import ResultFolder
 from .swapping import swaps
-from .warm_cache import check_journal, warm_up
+from .warm_cache import warm_up
 from .workloads.building import build_workload
 
 
@@ -47,8 +47,6 @@ def run_into(
     a mistake of the user's, KeyboardInterrupt.
     """
     result = ResultFolder(target, force=force)
-    if journal:
-        check_journal(assembly)
     workload = build_workload(assembly.scenario, warn)
     assembly = settled(assembly, warn)
     with result as folder:
@@ -74,11 +72,12 @@ def simulate(
     `cost_model` prices the steps in place of the assembly's.
     """
     cost_model, num_cached = cost_model or assembly.cost_model(), 0
-    core = assembly.core(cost_model if log is None else log.hear(cost_model))
+    asked = cost_model if log is None else log.hear(cost_model)
+    core = assembly.core(asked)
     executor = SimExecutor(cost_model, assembly.host_link)
     with recording(assembly, core, recorder, log):
         if assembly.scenario.run.cache == "warm":
-            num_cached = warm_up(core, assembly, workload, on_progress)
+            num_cached = warm_up(core, assembly, workload, on_progress, log, asked)
         driver = SimDriver(
             core,
             executor,

@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ..policies.core.engine import EngineCore
+from ..policies.core.estimator import StepTimeEstimator
+from ..policies.core.journal import JournalWriter
 from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver
 from ..sim.executor import SimExecutor
 from .assembly import Assembly
-from .errors import ScenarioError
+from .policy_watch import Watchdog, blamed
 from .unrecorded import Unrecorded
 
 
 def warm_up(
-    core: EngineCore, assembly: Assembly, workload: Workload, on_progress: Callable[[int, int], None] | None
+    core: EngineCore,
+    assembly: Assembly,
+    workload: Workload,
+    on_progress: Callable[[int, int], None] | None,
+    log: JournalWriter | None = None,
+    estimator: StepTimeEstimator | None = None,
 ) -> int:
     """Serve the whole workload with an engine of its own, then let `core`, a fresh one, take over its KV cache.
 
-    Nothing else is taken over: the run's clock begins at 0, its queue is empty and its policies know of nothing but
-    the eviction policy, which goes with the cache. Returns how many blocks hold content then.
+    Returns how many blocks hold content then. Policies ask `estimator`, where one is given, what steps cost.
     """
-    before = assembly.core()
+    before = assembly.core(estimator)
     executor = SimExecutor(assembly.cost_model(), assembly.host_link)
-    SimDriver(before, executor, workload, Unrecorded(), frontend=assembly.frontend(), on_progress=on_progress).run()
-    core.take_over_cache(before)
+    with pass_before(core, before, assembly, log):
+        SimDriver(
+            *(before, executor, workload, Unrecorded()),
+            frontend=assembly.frontend(),
+            journal=log,
+            on_progress=on_progress,
+        ).run()
     return core.kv_cache.index.num_evictable
 
 
-def check_journal(assembly: Assembly) -> None:
-    """Raises ScenarioError where a journal was asked for and the cache is warm: a replay begins with an empty one."""
-    if assembly.scenario.run.cache == "warm":
-        message = "'warm' goes without --journal: a replay begins with an empty cache"
-        raise ScenarioError(assembly.scenario.source, "run.cache", message)
+@contextmanager
+def pass_before(core: EngineCore, before: EngineCore, assembly: Assembly, log: JournalWriter | None) -> Iterator[None]:
+    """In here `before` serves the traffic of the run to come; at the end `core`, a fresh one, takes over its KV cache.
+
+    Nothing else is taken over: the run's clock begins at 0, its queue is empty and its policies know of nothing but
+    the eviction policy, which goes with the cache. A policy of a user's that is at fault becomes a ScenarioError.
+    """
+    if log is not None:
+        log.begin_before()
+    try:
+        with Watchdog(before):
+            yield
+    except BaseException as error:
+        if wrong := blamed(error, before, assembly.scenario.source):
+            raise wrong from (error.__cause__ or error)
+        raise
+    core.take_over_cache(before)
+    if log is not None:
+        log.taken_over()

@@ -51,7 +51,14 @@ def refused(capsys: Capture, folder: Path, *arguments: object) -> str:
         ([*ON_CPU, "--set", "engine.quantization=fp8"], "engine.quantization: 'fp8': the real engine does not"),
         ([*ON_CPU, "--set", "engine.kv_cache_dtype=fp8"], "engine.kv_cache_dtype: 'fp8': the real engine does not"),
         ([*ON_CPU, "--set", "engine.kv_cache_dtype=bf16"], "'bf16' differs from the run's fp32"),
-        ([*ON_CPU, "--set", "run.cache=warm"], "run.cache: 'warm': the real engine would have to serve"),
+        (
+            [*ON_CPU, "--set", "run.cache=warm", "--set", "run.outputs=sampled", "--dtype", "bf16"],
+            "run.outputs: 'sampled': in bf16 the pass before a warm run may answer otherwise",
+        ),
+        (
+            [*ON_CPU, "--set", "run.cache=warm", "--set", "engine.enable_prefix_caching=false"],
+            "run.cache: 'warm' needs a prefix cache",
+        ),
         ([*ON_CPU, "--set", "run.warmup_s=auto"], "run.warmup_s: 'auto': the real engine would have to serve"),
         ([*ON_CPU, "--set", "run.outputs=guessed"], "run.outputs: 'guessed' is unknown; choose forced, sampled"),
         ([*ON_CPU, "--set", "model=gemma-2-9b"], "gemma-2-9b: norms_per_layer: 4 is not supported"),
@@ -106,6 +113,14 @@ def test_ctrl_c_writes_what_is_whole(tmp_path: Path) -> None:
     summary = tmp_path / "out" / "summary.json"
     assert '"interrupted": true' in summary.read_text()
     assert replay(tmp_path / "out").difference is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_ctrl_c_in_the_pass_before_a_warm_run_writes_nothing(tmp_path: Path) -> None:
+    traffic = ["--set", "workload.rate=5", "--set", "workload.requests=100000"]
+    done = interrupted(tmp_path, [*traffic, "--set", "run.cache=warm"])
+    assert (done.code, done.err.splitlines()[-1]) == (130, "interrupted; nothing was written")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "s.yaml"]
 
 
 def interrupted(folder: Path, settings: list[str]) -> Outcome:

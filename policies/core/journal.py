@@ -3,6 +3,9 @@
 One JSON object a line, gzipped. The first describes the engine; then `add`, `abort`, `plan` and `commit` as they
 came, and `end`. Whichever engine wrote a journal, `replay` must get identical plans and token times: what differs
 is a bug.
+
+Where a run begins with the cache of an engine that has served a pass of the traffic before, that one's calls come
+first, each as the `entry` of a `before`, and after them `take_over`. All other entries are the run's own.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +49,7 @@ class JournalWriter:
         # No file name and no time in the header: the same run writes the same bytes.
         self._file = gzip.GzipFile(filename="", fileobj=self._raw, mode="wb", mtime=0, compresslevel=1)
         self._estimator: HeardEstimator | None = None
+        self._is_before = False
         engine: dict[str, Any] = {"format": FORMAT, "version": version, "config": asdict(config), "policies": policies}
         self._write(engine | ({"sources": sources} if sources else {}))
 
@@ -56,11 +61,23 @@ class JournalWriter:
 
     def close(self) -> None:
         """Finish the file: a journal without its `end` was cut."""
+        self._is_before = False
         self._write({"call": "end"})
         self._file.close()
         self._raw.close()
 
+    def begin_before(self) -> None:
+        """The calls that follow are of another core, which serves a pass of the traffic before the run."""
+        self._is_before = True
+
+    def taken_over(self) -> None:
+        """The run's core has taken over that one's cache; the calls that follow are its own."""
+        self._is_before = False
+        self._write({"call": "take_over"})
+
     def _write(self, entry: Mapping[str, Any]) -> None:
+        if self._is_before:
+            entry = {"call": "before", "entry": entry}
         self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
 
     def hear(self, estimator: StepTimeEstimator) -> StepTimeEstimator:
@@ -178,7 +195,7 @@ class Replay:
     ) -> None:
         """`folders`: where files of policies are looked for; they must be those of the run.
 
-        `on_plan` is called with each plan that is as in the journal, right after it was made.
+        `on_plan` is called with each plan of the run's that is as in the journal, right after it was made.
         """
         engine = next(entries)
         self._entries = entries
@@ -188,23 +205,26 @@ class Replay:
         try:
             specs = engine["policies"]
             _check_sources(specs, engine.get("sources", {}), folders)
-            policies = Policies.of(specs, folders, self._estimator)
-            self.core = EngineCore(EngineConfig(**engine["config"]), policies)
+            config, folders = EngineConfig(**engine["config"]), tuple(folders)
+            self._cores = (EngineCore(config, Policies.of(specs, folders, self._estimator)) for _ in count())
+            self.core = next(self._cores)
         except PolicyError as error:
             raise JournalError(f"{source}: line 1: policies: {error}") from error
         except _MALFORMED as error:
             raise self._malformed(1, error) from None
+        self._before: EngineCore | None = None
+        """The core of a pass before the run, as long as its calls come."""
         self.num_plans = 0
+        """Of the run."""
         self.num_finished = 0
 
     def run(self) -> str | None:
         """Feed all entries; returns the first difference, or None."""
-        calls = {"add": self._add, "abort": self._abort, "plan": self._plan, "commit": self._commit}
         for number, entry in enumerate(self._entries, 2):
             if entry.get("call") == "end":
                 return None
             try:
-                call = calls[entry["call"]](entry)
+                call = self._call(entry)
             except _MALFORMED as error:
                 raise self._malformed(number, error) from None
             difference = call()  # what the core raises is a bug of its own, not the entry's
@@ -215,9 +235,33 @@ class Replay:
     def _malformed(self, line: int, error: Exception) -> JournalError:
         return JournalError(f"{self._source}: line {line}: malformed entry: {error!r}")
 
-    # Each reads an entry and returns the call that it stands for.
+    def _call(self, entry: Entry) -> Call:
+        if entry["call"] == "before":
+            return self._earlier(entry["entry"])
+        if entry["call"] == "take_over":
+            return self._take_over
+        return self._of(entry, self.core)
 
-    def _add(self, entry: Entry) -> Call:
+    def _earlier(self, entry: Entry) -> Call:
+        """A call of the core that served a pass before the run."""
+        if self._before is None:
+            self._before = next(self._cores)
+        return self._of(entry, self._before)
+
+    def _take_over(self) -> str | None:
+        if self._before is None or self._before.sequences or self.core.num_steps or self.core.sequences:
+            return "a cache is taken over that is none, or is in use"
+        self.core.take_over_cache(self._before)
+        self._before = None
+        return None
+
+    def _of(self, entry: Entry, core: EngineCore) -> Call:
+        calls = {"add": self._add, "abort": self._abort, "plan": self._plan, "commit": self._commit}
+        return calls[entry["call"]](entry, core)
+
+    # Each reads an entry and returns the call of a core that it stands for.
+
+    def _add(self, entry: Entry, core: EngineCore) -> Call:
         optional = {key: entry[key] for key in _OPTIONAL if key in entry}
         spans = entry["spans"]
         literal = len(spans) == 1 and isinstance(spans[0][0], list)
@@ -228,44 +272,44 @@ class Replay:
         now_ns = _whole(entry["now_ns"])
 
         def call() -> str | None:
-            if request.id in self.core.sequences:
+            if request.id in core.sequences:
                 return f"a second request {request.id}"
-            self.core.add_request(request, now_ns)
+            core.add_request(request, now_ns)
             return None
 
         return call
 
-    def _abort(self, entry: Entry) -> Call:
+    def _abort(self, entry: Entry, core: EngineCore) -> Call:
         request_id, now_ns = _text(entry["id"]), _whole(entry["now_ns"])
 
         def call() -> None:
-            self.core.abort(request_id, now_ns)
+            core.abort(request_id, now_ns)
 
         return call
 
-    def _plan(self, entry: Entry) -> Call:
+    def _plan(self, entry: Entry, core: EngineCore) -> Call:
         now_ns, digest = _whole(entry["now_ns"]), entry["digest"]
         estimates = [(_whole(device_ns), _whole(host_ns)) for device_ns, host_ns in entry.get("estimates", ())]
 
         def call() -> str | None:
-            if len(self.core.in_flight) == self.core.config.depth:
+            if len(core.in_flight) == core.config.depth:
                 return "a plan too many in flight"
             self._estimator.foretell(estimates)
-            plan = self.core.plan_step(now_ns)
-            self.num_plans += 1
+            plan = core.plan_step(now_ns)
+            self.num_plans += core is self.core
             if self._estimator.num_missing:
                 return f"policies ask for {self._estimator.num_missing} estimates more than in the journal"
             if plan is None:
                 return "nothing to plan where the journal has a plan"
             if _digest(plan) != digest:
                 return f"step {plan.step} differs: {plan.digest()}"
-            if self._on_plan is not None:
+            if self._on_plan is not None and core is self.core:
                 self._on_plan(plan)
             return None
 
         return call
 
-    def _commit(self, entry: Entry) -> Call:
+    def _commit(self, entry: Entry, core: EngineCore) -> Call:
         stopped = [_text(request_id) for request_id in entry.get("stopped", [])]
         accepted = {key: _whole(count) for key, count in entry.get("accepted", {}).items()}
         tokens = {key: [_whole(token) for token in new] for key, new in entry.get("tokens", {}).items()}
@@ -273,10 +317,10 @@ class Replay:
         now_ns, want = _whole(entry["now_ns"]), entry.get("finished", [])
 
         def call() -> str | None:
-            if not self.core.in_flight:
+            if not core.in_flight:
                 return "a commit without a plan"
-            events = self.core.commit_step(self.core.in_flight[0], result, now_ns)
-            self.num_finished += len(events.finished)
+            events = core.commit_step(core.in_flight[0], result, now_ns)
+            self.num_finished += len(events.finished) if core is self.core else 0
             got = _finished(events)
             return None if want == got else f"finished {got}, the journal has {want}"
 

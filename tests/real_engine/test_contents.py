@@ -60,6 +60,38 @@ def test_what_a_request_never_said_is_as_if_forced() -> None:
     assert [token for start in range(6) for token in contents.tokens(stream, start, start + 1)] == whole
 
 
+def test_a_content_that_is_learnt_again_must_say_the_same() -> None:
+    contents = Contents(1000)
+    contents.learn(-1, [5, 6])
+    contents.end(-1)
+    contents.learn(-1, said := [5])
+    assert contents.agrees(-1)
+    said.append(7)
+    assert not contents.agrees(-1)
+    said[1:] = [6, 9]
+    assert contents.agrees(-1)  # the last time it was broken off, and nobody asked how it goes on
+
+
+def test_what_was_broken_off_and_asked_for_goes_on_as_it_was_asked_for() -> None:
+    contents, stream = Contents(1000), TokenStream(Prompt([(-1, 0, 6)]), -2)
+    contents.learn(-1, [5, 6])
+    contents.end(-1)
+    whole = contents.tokens(stream, 0, 6).tolist()
+    contents.learn(-1, said := whole[:3])
+    assert contents.agrees(-1)
+    said[2] = (said[2] + 1) % 1000
+    assert not contents.agrees(-1)
+
+
+def test_what_is_broken_off_earlier_the_second_time_is_what_it_was_the_first_time() -> None:
+    contents, stream = Contents(1000), TokenStream(Prompt([(-1, 0, 4)]), -2)
+    contents.learn(-1, [5, 6, 7, 8])
+    contents.end(-1)
+    contents.learn(-1, [5, 6])
+    contents.end(-1)
+    assert contents.tokens(stream, 0, 4).tolist() == [5, 6, 7, 8]
+
+
 def test_literal_tokens_stand_for_themselves() -> None:
     stream = TokenStream(Prompt.of_tokens([9, 8, 7]), -2)
     assert Contents(10).tokens(stream, 1, 3).tolist() == [8, 7]

@@ -11,6 +11,7 @@ import torch
 
 from llmsim.policies.core.request import Output, Prompt, Request
 from llmsim.policies.core.sequence import Sequence
+from llmsim.real_engine.contract import StepFailed
 from llmsim.real_engine.model.transformer import Transformer
 from llmsim.tests.support.driven_core import BY_PRIORITY, VLLM
 from llmsim.tests.support.hugging_face import VOCAB, HuggingFaceModel
@@ -84,6 +85,54 @@ def test_tokens_are_those_of_the_model_alone(
         assert (run.num_preemptions > 0) == (case in PREEMPTED), run.num_preemptions
         assert (run.num_swaps > 0) == (case == "swapped")
         assert (run.num_cached_tokens > 0) == (case != "no cache")
+
+
+WARM_CASES = ("roomy", "preempted", "swapped", "radix tree", "radix tree of pages")
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("case", WARM_CASES)
+def test_tokens_stay_those_of_the_model_alone_where_the_cache_is_that_of_a_pass_before(
+    reference: HuggingFaceModel, model: Transformer, case: str, depth: int
+) -> None:
+    specs, limits = CASES[case]
+    arrivals = requests_of(0)
+    run = RealRun(model, specs, **({"max_num_seqs": 8, "max_model_len": 64} | limits), depth=depth)
+    run.serve(arrivals)
+    num_hit_before = run.num_cached_tokens
+    run.begin_anew()
+    got = run.serve(arrivals)
+    for request, output in (pair for pairs in arrivals.values() for pair in pairs):
+        assert got[request.id] == reference.generate(list(request.prompt.contents[0]), output.length), request.id
+    assert run.num_cached_tokens > num_hit_before * (1.5 if limits["num_blocks"] >= 200 else 0)
+    assert (run.num_preemptions > 0) == (case in PREEMPTED)
+
+
+@pytest.mark.parametrize("specs", [VLLM, SGLANG], ids=["hashed blocks", "radix tree"])
+def test_a_pass_before_leaves_answers_and_the_turns_after_them(model: Transformer, specs: dict[str, Any]) -> None:
+    index = RADIX if specs is SGLANG else {}
+    limits = {"num_blocks": 200, "block_size": 4, "max_num_seqs": 8, "max_model_len": 128, "depth": 2} | index
+    arrivals = conversation(3, shares=True)
+    run = RealRun(model, specs, **limits)
+    cold = dict(run.serve(arrivals))
+    run.begin_anew()
+    assert run.serve(arrivals) == cold == RealRun(model, **limits, enable_prefix_caching=False).serve(arrivals)
+    hits = {a.sequence.id: a.num_cached_tokens for plan in run.plans for a in plan.admitted}
+    lengths = {r.id: len(r.prompt) for pairs in arrivals.values() for r, _ in pairs}
+    assert hits == {key: (length - 1) // 4 * 4 for key, length in lengths.items()}
+
+
+def test_an_answer_that_differs_from_the_pass_before_is_told_and_not_mixed_with_it(model: Transformer) -> None:
+    run = RealRun(model, num_blocks=50, max_num_seqs=4, max_model_len=64)
+    request = Request("r", 0, Prompt.of_tokens([3, 1, 4, 1, 5]), 9, -1)
+    said = run.serve({0: [(request, Output(9))]})["r"]
+    run.begin_anew()
+    run.executor._contents._learnt[-1][4] += 1  # as if it had been said otherwise
+    with pytest.raises(
+        StepFailed, match="step 4: token 5 of r is not that of the pass before: the cache holds another"
+    ):
+        run.serve({0: [(request, Output(9))]})
+    assert run.tokens["r"] == said[:4]
 
 
 @pytest.mark.parametrize("page_size", [1, 4])

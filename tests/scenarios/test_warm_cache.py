@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 import llmsim
+from llmsim.policies.core.journal import JournalError, Replay, read_journal
 from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario
+from llmsim.scenarios.recording import JOURNAL
+from llmsim.scenarios.replaying import replay
+from llmsim.scenarios.run import run_into
 from llmsim.scenarios.warm_cache import warm_up
 from llmsim.scenarios.workloads.building import build_workload
 from llmsim.tests.support.command_line import contents
@@ -136,11 +140,45 @@ def test_warm_without_a_prefix_cache_names_both_keys(tmp_path: Path, capsys: pyt
         )
 
 
-def test_a_warm_run_has_no_journal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, target = write_scenario(tmp_path, BUSY), tmp_path / "r"
-    done = command(capsys, "run", path, "--set", "run.cache=warm", "--journal", "-o", target)
-    assert (done.code, len(done.err.splitlines()), target.exists()) == (2, 1, False)
-    assert "run.cache: 'warm' goes without --journal" in done.err
+ASKING = {"policies.chunk_size": {"name": "itl_target", "itl_s": 0.01}}
+
+
+@pytest.mark.parametrize(
+    "overrides", [{}, ASKING, {"policies.eviction": {"name": "random"}}], ids=["vllm", "estimates", "random eviction"]
+)
+def test_the_journal_of_a_warm_run_holds_the_pass_before_it_and_replays(
+    tmp_path: Path, overrides: dict[str, Any]
+) -> None:
+    path = write_scenario(tmp_path, BUSY)
+    stated = [f"{key}={json.dumps(value)}" for key, value in {**overrides, **WARM}.items()]
+    assembly = assemble(load_scenario(path, stated))
+    plain = run_into(assembly, tmp_path / "plain", warn=print)
+    kept = run_into(assembly, tmp_path / "kept", journal=True, warn=print)
+    assert plain == kept
+    shown: list[int] = []
+    replayed = replay(tmp_path / "kept", on_plan=lambda plan: shown.append(plan.step))
+    assert (replayed.difference, replayed.num_plans) == (None, kept["num_steps"])
+    assert shown == list(range(kept["num_steps"]))
+
+
+def test_a_pass_before_that_was_tampered_with_is_found(tmp_path: Path) -> None:
+    assembly = assemble(load_scenario(write_scenario(tmp_path, BUSY), ["run.cache=warm"]))
+    run_into(assembly, tmp_path / "r", journal=True, warn=print)
+    entries = list(read_journal(tmp_path / "r" / JOURNAL))
+    calls = [entry.get("call") for entry in entries]
+    end = calls.index("take_over")
+    assert set(calls[1:end]) == {"before"}
+    assert "before" not in calls[end:]
+    cut = [entry for at, entry in enumerate(entries) if not 0 < at < end]
+    assert Replay(iter(cut)).run() == "line 2: a cache is taken over that is none, or is in use"
+    cold = [entry for at, entry in enumerate(entries) if not 0 < at <= end]
+    assert " differs: " in (Replay(iter(cold)).run() or "")
+    plan = next(at for at, entry in enumerate(entries) if entry.get("entry", {}).get("call") == "plan")
+    entries[plan]["entry"]["digest"] = "0"
+    assert (Replay(iter(entries)).run() or "").startswith(f"line {plan + 1}: step 0 differs: ")
+    entries[plan]["entry"] = {"call": "take_over"}
+    with pytest.raises(JournalError, match=f"line {plan + 1}: malformed entry"):
+        Replay(iter(entries)).run()
 
 
 def test_the_summary_and_its_headline_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

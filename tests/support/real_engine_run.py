@@ -42,12 +42,24 @@ class RealRun:
         **limits: Any,
     ) -> None:
         config = EngineConfig(**limits)
+        self._specs = specs
         self.core = EngineCore(config, Policies.of(specs), tells_grants=True)
         self.executor = RealExecutor(model, config, outputs="sampled", stop_tokens=stop_tokens, propose=propose)
         self.tokens: dict[str, list[int]] = {}
         self.plans: list[StepPlan] = []
         self.num_preemptions = self.num_swaps = self.num_cached_tokens = self.num_accepted = 0
         self._pipe: deque[tuple[StepPlan, StepTicket]] = deque()
+
+    def begin_anew(self) -> None:
+        """A fresh core with the cache of the one before; what was counted is forgotten."""
+        while self._pipe:
+            self._commit(self.core.now_ns)
+        before = self.core
+        self.core = EngineCore(before.config, Policies.of(self._specs), tells_grants=True)
+        self.core.take_over_cache(before)
+        self.core.check_integrity()
+        self.tokens, self.plans = {}, []
+        self.num_preemptions = self.num_swaps = self.num_cached_tokens = self.num_accepted = 0
 
     def serve(self, arrivals: Mapping[int, Items[tuple[Request, Output]]]) -> dict[str, list[int]]:
         """Requests by the step at which they arrive; runs until all have ended. Returns their tokens."""
