@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from ..sim.columns import Floats
 from ..sim.cost_model.attention import Attention
@@ -63,6 +62,8 @@ def fit_alone(
     mean = np.array([curve.at(*shape[:4])[0] for shape in points]) / time
     decodes = np.array([shape[2] for shape in points])
     terms = np.stack([_reach(points, curve) / time, 1 / time, decodes / time], axis=1)
+    from scipy.optimize import lsq_linear  # takes a third of a second, and few commands fit anything
+
     found = lsq_linear(terms, 1 - mean, bounds=(0, [1, np.inf, np.inf])).x.round(4)
     after = np.abs(mean + terms @ found - 1)
     errors = round(float(np.mean(np.abs(mean - 1))), 4), round(float(np.mean(after)), 4)

@@ -1,47 +1,46 @@
-"""The program `llmsim` and its commands, in the order in which its help lists them."""
+"""The program `llmsim` and its commands."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import typer
-from typer.core import TyperGroup
 
 from .. import __version__
-from .cache import cache
-from .calibrate import calibrate
-from .check import check
-from .compare import compare
-from .decisions import decisions
-from .describe import describe
-from .generate import generate_command
-from .importing import import_command
-from .listing import list_known
-from .plot import plot
-from .policies import policies
-from .profile import profile
-from .replay import replay
-from .run import run
-from .schema import schema
-from .sweep import sweep
-from .workload import workload
+from .lazy import Command, LazyGroup
+
+COMMANDS = {
+    "run": Command("run.run", "Run a scenario and write a result folder."),
+    "check": Command("check.check", "Check a scenario without running it."),
+    "describe": Command("describe.describe", "Say in plain words what a scenario asks of the engine."),
+    "import": Command("importing.import_command", "Make a scenario of vLLM's or SGLang's command lines."),
+    "workload": Command("workload.workload", "Describe a scenario's traffic, or fit some to a trace."),
+    "cache": Command("cache.cache", "Hit rates of a prefix cache by size and eviction policy."),
+    "sweep": Command("sweep.sweep", "Run a scenario under every combination of values."),
+    "compare": Command("compare.compare", "Compare two results of the same traffic."),
+    "plot": Command("plot.plot", "Draw a result."),
+    "list": Command("listing.list_known", "List models, GPUs, profiles or policies."),
+    "policies": Command("policies.policies", "Look at one policy."),
+    "profile": Command("profile.profile", "Time the real engine's kernels on a device."),
+    "calibrate": Command("calibrate.calibrate", "Latency curves from timings, held against real runs."),
+    "schema": Command("schema.schema", "Print the JSON Schema of scenarios, for editors."),
+    "decisions": Command("decisions.decisions", "Drive the engine core step by step, without time."),
+    "replay": Command("replay.replay", "Feed a run's journal to a fresh engine core."),
+    "generate": Command("generate.generate_command", "Answer prompts in text, on the real engine."),
+}
+"""By name, in the order of the list."""
 
 
-class CommandsInOrder(TyperGroup):
-    """Lists groups among the commands: typer puts them last."""
+class Commands(LazyGroup):
+    """All of them."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """All names."""
-        names = super().list_commands(ctx)
-        for group, before in (("workload", "sweep"), ("calibrate", "schema")):
-            names.remove(group)
-            names.insert(names.index(before), group)
-        return names
+    table: ClassVar[Mapping[str, Command]] = COMMANDS
 
 
 app = typer.Typer(
     name="llmsim",
-    cls=CommandsInOrder,
+    cls=Commands,
     help="What would an LLM inference engine do? A discrete-event simulator of schedulers, KV caches and policies.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -60,22 +59,3 @@ def root(
         print(f"llmsim {__version__}")
     elif context.invoked_subcommand is None:
         print(context.get_help())
-
-
-app.command()(run)
-app.command()(check)
-app.command()(describe)
-app.command("import")(import_command)
-app.add_typer(workload, name="workload")
-app.command()(cache)
-app.command()(sweep)
-app.command()(compare)
-app.command()(plot)
-app.command("list")(list_known)
-app.add_typer(policies, name="policies")
-app.command()(profile)
-app.add_typer(calibrate, name="calibrate")
-app.command()(schema)
-app.command()(decisions)
-app.command()(replay)
-app.command("generate")(generate_command)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from ..scenarios.progress import CountProgress, StudyProgress
-from ..scenarios.studies.cache_picture import draw_cache
 from ..scenarios.studies.cache_sources import Source
 from ..scenarios.studies.cache_study import CacheStudy, parse_blocks, parse_evictions
 from ..scenarios.studies.cache_table import cache_heading, cache_table
@@ -70,6 +69,8 @@ def cache(
     people.print(cache_table(report))
     say("Hit rates in % of the prompts' blocks. No policy finds more than belady, which knows the future.")
     if output is not None:
+        from ..scenarios.studies.cache_picture import draw_cache
+
         draw_cache(report, output)
         say(f"picture in {output}")
     if as_json:

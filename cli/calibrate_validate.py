@@ -13,7 +13,6 @@ from ..scenarios.studies import validate as study
 from ..scenarios.studies.bounds import Bound, exceeded
 from ..scenarios.studies.measured_scenario import scenario_of
 from ..scenarios.studies.run_parts import Part, Warmup, parsed_seconds
-from ..scenarios.studies.validation_picture import draw_validation
 from ..scenarios.studies.validation_table import validation_tables
 from ..scenarios.writable import check_file
 from .options import AsJson, Overrides
@@ -83,6 +82,8 @@ def validate(
     if validation.fitted is not None:
         say(f"fitted: {study.values_text(validation.fitted.values)}")
     if output is not None:
+        from ..scenarios.studies.validation_picture import draw_validation
+
         draw_validation(validation, output)
         say(f"picture in {output}")
     wrong = exceeded(bounds, validation.errors)

@@ -14,3 +14,4 @@ Overrides = Annotated[
 ]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; one a core where left out.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+ForceProfile = Annotated[bool, typer.Option("--force", help="Replace a profile or table that is there already.")]

@@ -18,7 +18,6 @@ from ..scenarios.results import next_free
 from ..scenarios.run import run_into
 from ..scenarios.schema import Scenario
 from ..scenarios.stopping import RunInterrupted
-from ..scenarios.studies.replications import replicate, replications_table, with_seeds
 from ..scenarios.tables import print_summary
 from ..sim.metrics import Summary
 from .options import AsJson, Jobs, Overrides, ScenarioPath
@@ -89,6 +88,8 @@ def run(
 def _replicate(
     loaded: Scenario, target: Path, number: int, force: bool, journal: bool, jobs: int | None, as_json: bool
 ) -> None:
+    from ..scenarios.studies.replications import replicate, replications_table, with_seeds
+
     assemblies = [assemble(seeded) for seeded in with_seeds(loaded, number)]
     with StudyProgress(people, number) as study:
         whole = replicate(assemblies, target, force=force, journal=journal, jobs=jobs, warn=warn, on_run=study.advance)

@@ -12,7 +12,6 @@ from ..scenarios.assembly import assemble
 from ..scenarios.fitting.comparison import comparison_table
 from ..scenarios.fitting.fit import MAX_ROWS, fit_trace, trace_scenario
 from ..scenarios.loading import load_scenario
-from ..scenarios.traffic_picture import draw_traffic
 from ..scenarios.traffic_report import observe, traffic_report
 from ..scenarios.traffic_tables import print_traffic
 from ..scenarios.writable import check_file
@@ -67,6 +66,8 @@ def describe(
     report = traffic_report(traffic)
     print_traffic(report, people)
     if output is not None:
+        from ..scenarios.traffic_picture import draw_traffic
+
         draw_traffic(traffic, output)
         say(f"picture in {output}")
     if as_json:

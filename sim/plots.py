@@ -16,6 +16,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from .columns import Floats, Ints
+from .duration_text import duration_text
 from .metrics import Summary, headline
 from .timeline import Timeline
 
@@ -176,11 +177,3 @@ def _dress(axes: Axes, title: str, label: str) -> None:
     axes.grid(True, which="major", color="#DDDDDD", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def duration_text(seconds: float) -> str:
-    """A time for people: `350 µs`, `12.5 ms`, `2.1 s`."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}" if seconds / size < 1000 else f"{seconds / size:,.0f} {unit}"
-    return f"{seconds / 1e-6:.3g} µs"

@@ -15,7 +15,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, PercentFormatter
 
 from ...sim.columns import Floats
 from ...sim.cost_model.correction import Kind
-from ...sim.plots import BLUE, GREY, ORANGE, duration_text
+from ...sim.duration_text import duration_text
+from ...sim.plots import BLUE, GREY, ORANGE
 from .recorded import PricedSteps
 
 TITLES = {

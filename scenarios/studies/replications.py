@@ -11,8 +11,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from ...sim.duration_text import duration_text
 from ...sim.metrics import Summary, headline
-from ...sim.plots import duration_text
 from ...sim.student_t import mean_interval
 from ..assembly import Assembly
 from ..loading import overridden

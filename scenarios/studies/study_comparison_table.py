@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from ...sim.plots import duration_text
+from ...sim.duration_text import duration_text
 from ..tables import CLOSED_LOOP
 from .compare_studies import StudyComparison
 

@@ -8,7 +8,7 @@ import pandas as pd
 from rich import box
 from rich.table import Table
 
-from ...sim.plots import duration_text
+from ...sim.duration_text import duration_text
 
 MISSING = "-"
 LATENCIES = (("TTFT\nP99", "ttft_s.p99"), ("ITL\nP99", "itl_s.p99"), ("E2E\nP99", "e2e_s.p99"))

@@ -13,7 +13,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from ...sim.columns import Floats
-from ...sim.plots import BLUE, GREY, ORANGE, duration_text
+from ...sim.duration_text import duration_text
+from ...sim.plots import BLUE, GREY, ORANGE
 from .validate import Validation
 from .validation_table import NAMES, share_text
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...calibrate.comparison import STATISTICS, Errors
-from ...sim.plots import duration_text
+from ...sim.duration_text import duration_text
 from .error_budget import Budget
 from .validate import Validation
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from llmsim.sim.metrics import summarize, summary_json
-from llmsim.sim.plots import ResultFrames, duration_text, plot_result, title
+from llmsim.sim.plots import ResultFrames, plot_result, title
 from llmsim.sim.recorder import Recorder
 from llmsim.sim.timeline import NUM_BINS, Timeline
 from llmsim.tests.support.synthetic import S, facts, record_busy_run, record_queue
@@ -68,12 +68,3 @@ def test_host_time_between_steps_is_no_idle_time() -> None:
     running = timeline.mean(timeline.values("num_running"))
     assert running.sum() * 10 / NUM_BINS == pytest.approx(4 * 6)
     assert running[: NUM_BINS // 3].min() == pytest.approx(4)
-
-
-def test_times_are_written_for_people() -> None:
-    assert [duration_text(s) for s in (0.00035, 0.0125, 2.1, 1234.5)] == [
-        "350 µs",
-        "12.5 ms",
-        "2.1 s",
-        "1,234 s",
-    ]
