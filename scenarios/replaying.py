@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ..policies.core.journal import JournalError, Replay, read_journal
+from ..policies.core.journal import JournalError, read_journal
 from ..policies.core.plan import StepPlan
+from ..policies.core.replay import Replay
 from .policy_watch import Watchdog, blamed
 from .recording import JOURNAL
 

@@ -34,7 +34,7 @@ from .loop_folder import LoopFolder
 from .loop_policies import PolicyStudy, Variants
 from .loop_profile import check_profile, given_profile, measured_profile
 from .loop_twin import Twin
-from .profile_setup import GridName
+from .profile_setup import GridName, default_grid
 
 Warn = Callable[[str], None]
 SIMULATED, OTHER = "simulated", "other"
@@ -93,7 +93,16 @@ class LoopStudy:
         if wishes.profile is not None:  # its faults are told before anything runs
             check_profile(given_profile(wishes.profile), self.setup, force=wishes.force)
         self._check_variants()
-        self.folder.claim({**wishes.identity(), "num_blocks": self.setup.assembly.budget.num_blocks})
+        grid = wishes.grid or default_grid(is_gpu=self.setup.found.is_gpu)
+        self.folder.claim(
+            {
+                **wishes.identity(),
+                "grid": grid if wishes.profile is None else None,
+                "num_blocks": self.setup.assembly.budget.num_blocks,
+            }
+        )
+        for name, changes in (wishes.policies or {}).items():
+            self.folder.check_variant(name, changes)
 
     def _check_variants(self) -> None:
         """What is wrong with a policy is told before anything runs."""
@@ -186,6 +195,8 @@ class LoopStudy:
         if variants is None:
             return None
         study = PolicyStudy(self.folder, max(self.wishes.repeats, 2), self._warn, self._say)
+        for name, changes in variants.items():
+            self.folder.note_variant(name, changes)
         return study.run({name: self._twin(profile, overrides) for name, overrides in variants.items()})
 
     def _profile_facts(self, profile: Profile, differences: list[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 begun.json   scenario, device, profile and versions, which must be the same for parts to belong together
 table/       the device's timings, where the loop measured them; profile/, what was fitted to them
 real-1/ …    result folders, of the real engine and of the simulator
+policies/    of each variant of the scenario its changes, and such result folders
 loop.json    the figures; report.md and its pictures show them
 """
 
@@ -18,6 +19,7 @@ from ..errors import ScenarioError
 from .sweep_folder import write_whole
 
 MANIFEST, FIGURES, REPORT = "begun.json", "loop.json", "report.md"
+CHANGES = "changes.json"
 
 
 class LoopFolder:
@@ -41,15 +43,30 @@ class LoopFolder:
         write_json(manifest, identity)
 
     def _check_same(self, manifest: Path, identity: Mapping[str, Any]) -> None:
-        try:
-            known = json.loads(manifest.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ScenarioError(manifest, None, f"cannot be read: {error}") from None
+        known = _read(manifest)
         for key, mine in identity.items():
             theirs = known.get(key) if isinstance(known, dict) else None
             if theirs != mine:
                 message = f"holds a loop whose {key} {_said(theirs)}, not {_said(mine)}; choose another folder"
                 raise ScenarioError(self.path, None, message)
+
+    def check_variant(self, name: str, changes: Mapping[str, Any]) -> None:
+        """Raises ScenarioError where runs are there of another variant of this name."""
+        path = self._changes(name)
+        if path.is_file() and _read(path) != changes:
+            message = (
+                f"holds runs of a policy '{name}' that changed other things; give it a new name, or another folder"
+            )
+            raise ScenarioError(self.path, None, message)
+
+    def note_variant(self, name: str, changes: Mapping[str, Any]) -> None:
+        """Write down what a variant changes, before it is run."""
+        path = self._changes(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, changes)
+
+    def _changes(self, name: str) -> Path:
+        return self.path / "policies" / name / CHANGES
 
     def part(self, name: str) -> Path:
         """The result folder of one run."""
@@ -69,6 +86,13 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         aside.write_text(text, encoding="utf-8")
 
     write_whole(path, write)
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ScenarioError(path, None, f"cannot be read: {error}") from None
 
 
 def _said(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
@@ -19,18 +20,22 @@ Value = TypeVar("Value")
 def in_parallel(function: Callable[[Item], Value], items: Iterable[Item], jobs: int | None = None) -> Iterator[Value]:
     """The values in the order in which they are ready; `jobs` processes, None is one a core, 1 is this process.
 
-    Raises what the function raises, and ScenarioError where a process was killed.
+    Relative paths mean the same in all of them. Raises what the function raises, and ScenarioError where a process was
+    killed.
     """
     import joblib  # here, since it would slow the start of every command
 
+    here = os.getcwd()
     workers = joblib.Parallel(n_jobs=jobs or joblib.cpu_count(), return_as="generator_unordered")
     try:
-        yield from workers(joblib.delayed(_called)(function, item) for item in items)
+        yield from workers(joblib.delayed(_called)(function, item, here) for item in items)
     except BrokenProcessPool:
         message = "a process of the study was killed, for want of memory perhaps: run it again with fewer jobs"
         raise ScenarioError("--jobs", None, message) from None
 
 
-def _called(function: Callable[[Item], Value], item: Item) -> Value:
+def _called(function: Callable[[Item], Value], item: Item, here: str) -> Value:
+    if os.getcwd() != here:  # processes are used again, and the caller may have moved since they began
+        os.chdir(here)
     gc.set_threshold(*GC_THRESHOLDS)
     return function(item)

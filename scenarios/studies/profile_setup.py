@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 GridName = Literal["small", "full"]
 
 
+def default_grid(*, is_gpu: bool) -> GridName:
+    """What is measured where nothing is asked for."""
+    return "full" if is_gpu else "small"
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What is to be measured, and with what."""
@@ -37,7 +42,7 @@ class Wishes:
 
     def on(self, device: str, *, is_gpu: bool) -> Wishes:
         """The same with nothing left open, on a device that was found."""
-        grid: GridName = self.grid or ("full" if is_gpu else "small")
+        grid = self.grid or default_grid(is_gpu=is_gpu)
         dtype: RealDtype = self.dtype or ("bf16" if is_gpu else "fp32")
         return replace(self, device=device, grid=grid, dtype=dtype)
 

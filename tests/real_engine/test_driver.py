@@ -12,8 +12,9 @@ import pytest
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.frontend import Frontend
-from llmsim.policies.core.journal import JournalWriter, Replay, read_journal
+from llmsim.policies.core.journal import JournalWriter, read_journal
 from llmsim.policies.core.records import EventKind, Status
+from llmsim.policies.core.replay import Replay
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
 from llmsim.policies.core.stall import StallError
 from llmsim.real_engine.driver import WallClockDriver

@@ -12,9 +12,10 @@ import torch
 from llmsim.kernels.torch_backend import TorchKernels
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
-from llmsim.policies.core.journal import JournalWriter, Replay, read_journal
+from llmsim.policies.core.journal import JournalWriter, read_journal
 from llmsim.policies.core.model_spec import ModelSpec
 from llmsim.policies.core.records import Status
+from llmsim.policies.core.replay import Replay
 from llmsim.policies.core.request import Arrival, Output
 from llmsim.real_engine.executor import RealExecutor
 from llmsim.real_engine.measured_steps import MeasuredSteps

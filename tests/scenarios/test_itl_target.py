@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from llmsim.policies.core.journal import Replay, read_journal
+from llmsim.policies.core.journal import read_journal
+from llmsim.policies.core.replay import Replay
 from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.loading import load_scenario
 from llmsim.scenarios.run import run_into

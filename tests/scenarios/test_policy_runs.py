@@ -8,7 +8,8 @@ import pytest
 
 from llmsim.policies import registry
 from llmsim.policies.conformance import FEATURES, requirements
-from llmsim.policies.core.journal import Replay, read_journal
+from llmsim.policies.core.journal import read_journal
+from llmsim.policies.core.replay import Replay
 from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.loading import load_scenario
 from llmsim.scenarios.run import run_into

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import llmsim
-from llmsim.policies.core.journal import JournalError, Replay, read_journal
+from llmsim.policies.core.journal import JournalError, read_journal
+from llmsim.policies.core.replay import Replay
 from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario

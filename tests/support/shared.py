@@ -1,4 +1,4 @@
-"""Finds the shared data: traces, measurements and golden logs that lie beside the repository, not in it."""
+"""Finds the shared data: traces, profiles and measurements that lie beside the repository, not in it."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ import pytest
 
 from llmsim.policies.core.config import EngineConfig
 from llmsim.policies.core.contiguous import ContiguousMemory
-from llmsim.policies.core.journal import JournalWriter, Replay, read_journal
+from llmsim.policies.core.journal import JournalWriter, read_journal
 from llmsim.policies.core.records import Blocked, Status
+from llmsim.policies.core.replay import Replay
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
 from llmsim.tests.support.driven_core import BY_PRIORITY, VLLM, DrivenCore, Flight, core_of, request_of
 from llmsim.tests.support.toy_run import Rows, assert_same, run_toys

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from llmsim.policies.core.journal import JournalError, JournalWriter, Replay, read_journal
+from llmsim.policies.core.journal import JournalError, JournalWriter, read_journal
 from llmsim.policies.core.plan import StepEvents
 from llmsim.policies.core.records import RequestRecord, Status
+from llmsim.policies.core.replay import Replay
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
 from llmsim.tests.support.driven_core import VLLM, DrivenCore, Flight, core_of, request_of
 from llmsim.tests.support.traffic import drive, random_requests, random_specs, random_stops

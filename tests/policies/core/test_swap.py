@@ -11,9 +11,10 @@ import pytest
 
 from llmsim.policies.core.config import EngineConfig
 from llmsim.policies.core.engine import EngineCore
-from llmsim.policies.core.journal import JournalWriter, Replay, read_journal
+from llmsim.policies.core.journal import JournalWriter, read_journal
 from llmsim.policies.core.plan import StepPlan
 from llmsim.policies.core.records import EventKind, Status
+from llmsim.policies.core.replay import Replay
 from llmsim.policies.core.request import Request
 from llmsim.sim.swap_figures import SWAPS
 from llmsim.tests.policies.core.test_journal import JournaledCore

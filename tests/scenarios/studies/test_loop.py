@@ -176,6 +176,15 @@ def test_a_folder_of_another_loop_is_refused(folder: Path) -> None:
         study(folder, into="mine")
 
 
+def test_another_grid_or_a_variant_changed_since_is_refused(folder: Path) -> None:
+    with pytest.raises(ScenarioError, match='holds a loop whose grid is "small", not is "full"; choose another'):
+        study(folder, grid="full")
+    changed = {**read_variants(folder / "variants.yaml"), "chunks": {"policies.chunk_size": {"name": "unlimited"}}}
+    with pytest.raises(ScenarioError, match="holds runs of another policy 'chunks'; give this one a new name"):
+        study(folder, policies=changed)
+    study(folder, policies={**read_variants(folder / "variants.yaml"), "more": {}})
+
+
 def edited(folder: Path, name: str, **changes: Any) -> Path:
     """The loop's profile with another header."""
     read = read_table(folder / "loop" / "profile")

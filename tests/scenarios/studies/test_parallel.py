@@ -1,0 +1,33 @@
+"""Functions carried out by other processes, which are kept for the next study."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from llmsim.scenarios.errors import ScenarioError
+from llmsim.scenarios.studies.parallel import in_parallel
+
+
+def where(_: int) -> str:
+    return os.getcwd()
+
+
+def die(_: int) -> None:
+    os._exit(9)
+
+
+def test_processes_work_where_the_caller_is_though_they_began_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert set(in_parallel(where, range(4), jobs=2)) == {str(tmp_path / name)}
+
+
+def test_a_process_that_is_killed_is_one_line() -> None:
+    with pytest.raises(ScenarioError, match="a process of the study was killed, for want of memory perhaps"):
+        list(in_parallel(die, range(2), jobs=2))
