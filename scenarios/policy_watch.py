@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -27,6 +28,7 @@ class Watchdog:
     def __init__(self, core: EngineCore) -> None:
         self._watch = watch_of(core.policies)
         self._over = threading.Event()
+        self._has_barked = False
         self._thread = threading.get_ident()
         self._dog = threading.Thread(target=self._look, name="llmsim-watchdog", daemon=True)
 
@@ -37,10 +39,12 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._watch is not None:
-            self._over.set()
-            self._dog.join()
-            self._raise(None)  # what was raised, but has not come through yet, is taken back
+        while self._dog.is_alive():
+            with suppress(PolicyHangs):  # it came too late: the call has returned
+                self._over.set()
+                self._dog.join()
+        if self._has_barked:
+            self._absorb()
 
     def _look(self) -> None:
         watch = self._watch
@@ -50,11 +54,22 @@ class Watchdog:
             num_ticks = num_ticks + 1 if watch.call is not None and watch.num_calls == seen else 0
             seen = watch.num_calls
             if num_ticks * TICK_S > watch.longest_s:
-                self._raise(PolicyHangs)
+                self._has_barked = True
+                self._raise()
 
-    def _raise(self, error: type[BaseException] | None) -> None:
-        what = None if error is None else ctypes.py_object(error)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), what)
+    def _absorb(self) -> None:
+        """Let what was raised, but has not come through yet, come through here.
+
+        It is not taken back by raising None: then CPython looks for an exception before each instruction from then on,
+        and CPython 3.11 never goes on from the first call of a function that is traced, by a debugger or for coverage.
+        """
+        with suppress(PolicyHangs):
+            self._raise()
+            while True:
+                pass
+
+    def _raise(self) -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(PolicyHangs))
 
 
 def blamed(error: BaseException, core: EngineCore, source: Path | None) -> ScenarioError | None:
