@@ -125,7 +125,7 @@ def console_script() -> str:
     return f"from {module} import {function}\nsys.exit({function}())"
 
 
-@pytest.mark.parametrize("moment", ["llmsim.cli", "numpy", "llmsim.cli.workload"])
+@pytest.mark.parametrize("moment", ["llmsim.cli", "numpy", "llmsim.cli.listing"])
 @pytest.mark.parametrize(
     "program",
     ["runpy.run_module('llmsim', run_name='__main__', alter_sys=True)", console_script()],
