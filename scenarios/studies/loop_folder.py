@@ -54,9 +54,7 @@ class LoopFolder:
         """Raises ScenarioError where runs are there of another variant of this name."""
         path = self._changes(name)
         if path.is_file() and _read(path) != changes:
-            message = (
-                f"holds runs of a policy '{name}' that changed other things; give it a new name, or another folder"
-            )
+            message = f"holds runs of another policy '{name}'; give this one a new name, or choose another folder"
             raise ScenarioError(self.path, None, message)
 
     def note_variant(self, name: str, changes: Mapping[str, Any]) -> None:
