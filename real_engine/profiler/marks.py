@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import torch
 
-from ..streams import host_clock
+from ..streams import Clock
 
 
 class Interval(NamedTuple):
@@ -32,8 +32,8 @@ class Marks(Protocol):
 class HostMarks:
     """A CPU has got wherever its program has."""
 
-    def __init__(self) -> None:
-        self._clock = host_clock()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._labels: list[str] = []
         self._times_ns: list[int] = []
 
@@ -85,6 +85,6 @@ class DeviceMarks:
         return [Interval(before, after, start.elapsed_time(end) * 1e3) for before, after, start, end in pairs]
 
 
-def marks_for(device: torch.device) -> Marks:
-    """The marks of a kind of device."""
-    return DeviceMarks() if device.type == "cuda" else HostMarks()
+def marks_for(device: torch.device, clock: Clock) -> Marks:
+    """The marks of a kind of device; a CPU's are read off `clock`."""
+    return DeviceMarks() if device.type == "cuda" else HostMarks(clock)
