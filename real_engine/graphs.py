@@ -36,8 +36,23 @@ class DecodeGraph:
         self._graph = torch.cuda.CUDAGraph()
         decode(num_rows, False)  # compiles and allocates what a capture must not
         torch.cuda.synchronize()
-        with torch.cuda.graph(self._graph, pool=pool):
-            self._out = decode(num_rows, False)
+        self._capture(decode, num_rows, pool)
+        self._graph.replay()  # the first replay uploads the graph
+
+    def _capture(self, decode: Decode, num_rows: int, pool: Any) -> None:
+        """What goes wrong inside is what is told: torch tells of the broken capture alone."""
+        failure: Exception | None = None
+        try:
+            with torch.cuda.graph(self._graph, pool=pool):
+                try:
+                    self._out = decode(num_rows, False)
+                except Exception as error:
+                    failure = error
+                    raise
+        except Exception as error:
+            if failure is None:
+                raise
+            raise failure from error
 
     def replay(self, num_members: int) -> Tensor:
         """Run it; the tokens of the first `num_members` rows, and whether all was finite. Its own memory."""

@@ -72,7 +72,7 @@ class SteadyClock:
         return int(self._steady_ns)
 
     def look(self) -> None:
-        """See how fast the processor is now, if that is not known from just before. The clock stands still meanwhile."""
+        """See how fast the processor is now, if that is not known from just before. Meanwhile time stands still."""
         self()
         if self._looked_ns and self._until_ns - self._looked_ns < EVERY_NS:
             return

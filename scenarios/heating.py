@@ -16,8 +16,6 @@ LENGTHS = ((40, 4), (17, 3), (1, 2))
 """Prompt and output tokens of each: chunks, decodes, and steps with both."""
 FIRST_CONTENT = -(1 << 62)
 """Below all that workloads name (`content_ids`)."""
-SHORT_CHUNKS = (2, 4, 8, 16, 32, 64)
-"""Attention has tiles for every power of two of query rows up to 128, each compiled when it is first needed."""
 APART_NS = 10**15
 """In virtual time, so that each has steps of its own."""
 
@@ -53,8 +51,15 @@ def heat_up(core: EngineCore, executor: Executor, *, compiles: bool = False) -> 
     Its blocks are forgotten with it: the run begins with an empty cache. An engine too small for these requests refuses
     them.
     """
-    alone = (*SHORT_CHUNKS, _longest(core.config)) if compiles else ()
+    alone = chunks_up_to(_longest(core.config)) if compiles else ()
     SimDriver(core, MeasuredSteps(executor), _Few(alone), Unrecorded(), leaps=False).run()
+
+
+def chunks_up_to(longest: int) -> list[int]:
+    """Powers of two and the longest: attention has tiles for each, and libraries kernels of their own, which are loaded
+    when they are first needed."""
+    powers = [1 << i for i in range(1, longest.bit_length())]
+    return [size for size in powers if size < longest] + [longest]
 
 
 def _longest(config: EngineConfig) -> int:

@@ -58,11 +58,11 @@ def real_engine_asked(scenario: Scenario | None = None) -> Iterator[None]:
     except ImportError as error:
         raise _missing(error) from None
     except DeviceError as error:
-        raise ScenarioError(None, "--device", str(error)) from None
+        raise ScenarioError(None, "--device", str(error)) from error
     except KernelsUnavailable as error:
-        raise ScenarioError(None, "--kernels", str(error)) from None
+        raise ScenarioError(None, "--kernels", str(error)) from error
     except ModelError as error:
-        raise ScenarioError(scenario.source if scenario else None, "model", str(error)) from None
+        raise ScenarioError(scenario.source if scenario else None, "model", str(error)) from error
 
 
 @contextmanager

@@ -70,9 +70,11 @@ class StepBench:
         return self._run(self._plain)
 
     def watched_us(self) -> tuple[float, dict[str, list[float]]]:
-        """Run it with marks, launch by launch: its time, and that of each launch of each kernel."""
-        whole = self._run(self._watched)
-        return whole, kernel_times(self._marks.read())
+        """Run it with marks, launch by launch: their time, and that of each launch of each kernel."""
+        self._marks.forget()
+        self._run(self._watched)
+        intervals = self._marks.read()
+        return sum(interval.us for interval in intervals), kernel_times(intervals)
 
     def _work_of(self, step: TimedStep) -> StepWork:
         num_decodes = len(step.contexts)

@@ -28,6 +28,10 @@ class Marks(Protocol):
         """The times between neighbours, once; waits for the device. The next step begins with no marks."""
         ...
 
+    def forget(self) -> None:
+        """Those of a step that was broken off."""
+        ...
+
 
 class HostMarks:
     """A CPU has got wherever its program has."""
@@ -41,6 +45,10 @@ class HostMarks:
         """Note the clock."""
         self._labels.append(label)
         self._times_ns.append(self._clock())
+
+    def forget(self) -> None:
+        """Those of a step that was broken off."""
+        self._labels, self._times_ns = [], []
 
     def read(self) -> list[Interval]:
         """The times between neighbours."""
@@ -60,24 +68,32 @@ class DeviceMarks:
 
     MOST = 400
     HOLD_CYCLES = 20_000_000
-    """10 ms at 2 GHz: a step's launches and events take less."""
+    """10 ms at 2 GHz, mostly enough for a step's launches and events; where it is not, the next step is held longer."""
+    MOST_HOLD_CYCLES = 80_000_000
 
     def __init__(self) -> None:
         self._labels: list[str] = []
         self._events: list[torch.cuda.Event] = []
+        self._hold_cycles = self.HOLD_CYCLES
 
     def set(self, label: str) -> None:
         """Record an event."""
         if not self._labels:
-            torch.cuda._sleep(self.HOLD_CYCLES)
+            torch.cuda._sleep(self._hold_cycles)
         if len(self._labels) < self.MOST or label in ("logits(", "logits)", "greedy(", "greedy)"):
             event = torch.cuda.Event(enable_timing=True)
             event.record()
             self._labels.append(label)
             self._events.append(event)
 
+    def forget(self) -> None:
+        """Those of a step that was broken off."""
+        self._labels, self._events = [], []
+
     def read(self) -> list[Interval]:
         """The times between neighbours."""
+        if self._events and self._events[0].query():  # the device was there before the step was queued
+            self._hold_cycles = min(2 * self._hold_cycles, self.MOST_HOLD_CYCLES)
         torch.cuda.synchronize()
         labels, events = self._labels, self._events
         self._labels, self._events = [], []

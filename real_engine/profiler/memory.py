@@ -10,4 +10,6 @@ SHARE = 0.8
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether torch, on either kind of device, could not allocate. A CPU's allocator raises a plain RuntimeError."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in str(error)
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
+        said in str(error) for said in ("can't allocate memory", "out of memory")
+    )

@@ -24,8 +24,8 @@ class Peaks(NamedTuple):
     copy_bytes_per_s: float
     """Read and written, of whatever size goes fastest: what fits a cache is not bound by the memory, and no kernel may
     beat its floor."""
-    large_copy_bytes_per_s: float
-    """The same of what fits no cache."""
+    host_link_bytes_per_s: float
+    """From pinned host memory to a GPU, one way; on a CPU a copy of what fits no cache."""
     flop_per_s: dict[str, float]
     """Of a square matrix product, by torch's name of the dtype."""
 
@@ -34,7 +34,8 @@ def measure_peaks(device: torch.device) -> Peaks:
     """Copies and products on a device that does nothing else."""
     copies = {size: _copy_rate(size, device) for size in COPY_BYTES}
     products = {name: _product_rate(dtype, device) for name, dtype in _DTYPES.items()}
-    return Peaks(max(copies.values()), copies[LARGE_BYTES], products)
+    link = _host_link_rate(device) if device.type == "cuda" else copies[LARGE_BYTES]
+    return Peaks(max(copies.values()), link, products)
 
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -50,6 +51,12 @@ def _copy_rate(num_bytes: int, device: torch.device) -> float:
             target.copy_(source)
 
     return 2 * num_bytes * repeats / _best_s(copies, device)
+
+
+def _host_link_rate(device: torch.device) -> float:
+    source = torch.ones(LARGE_BYTES // 4, dtype=torch.float32, pin_memory=True)
+    target = torch.empty_like(source, device=device)
+    return LARGE_BYTES / _best_s(lambda: target.copy_(source, non_blocking=True), device)
 
 
 def _product_rate(dtype: torch.dtype, device: torch.device) -> float:

@@ -12,8 +12,8 @@ from ...kernels.choosing import Backend, kernels_for
 from ...policies.core.model_spec import ModelSpec
 from ..devices import DTYPES, DeviceError, find_device
 from ..graphs import buckets, can_capture
-from ..model.loading import load_model
-from .bench import StepBench, block_bytes, blocks_of
+from ..model.loading import config_of, load_model
+from .bench import BLOCK_SIZE, StepBench, block_bytes, blocks_of
 from .facts import clock, device_name, software
 from .grids import Grid, steps_of
 from .host_costs import HostCost, host_costs
@@ -22,17 +22,19 @@ from .peaks import Peaks, measure_peaks
 from .steps import TimedStep
 from .visit import Visit, visit
 
+LARGEST_BATCH = 1 << 13
+"""More than any engine runs at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What was measured on what, as it stands in a profile."""
 
     device: str
-    clock: str | None
     software: str
     memory_bytes: int
     graph_sizes: tuple[int, ...]
-    """Batch sizes with a CUDA graph; empty on a CPU."""
+    """Batch sizes with a CUDA graph, as far as any engine has them; empty on a CPU."""
 
 
 class ProfileSession:
@@ -56,7 +58,10 @@ class ProfileSession:
         torch.set_num_threads(threads)
         self.device, self.dtype = found.device, DTYPES[dtype]
         self.memory_bytes = found.total_bytes
-        self.kernels = kernels_for(self.device, backend, warn)
+        if found.is_gpu:
+            torch.cuda.set_device(found.device)  # where Triton launches, and events are recorded
+        head_dim = config_of(source).spec.head_dim
+        self.kernels = kernels_for(self.device, backend, warn, head_dim=head_dim, block_size=BLOCK_SIZE)
         try:
             self.model = load_model(
                 source, device=self.device, dtype=self.dtype, seed=0, kernels=self.kernels, random=True
@@ -72,11 +77,14 @@ class ProfileSession:
         """The model's shapes."""
         return self.model.config.spec
 
-    def facts(self, max_rows: int) -> Facts:
-        """What the device says of itself; `max_rows`: decodes of the largest batch."""
-        sizes = tuple(buckets(max_rows)) if can_capture(self.device, self.kernels) else ()
-        device = self.device
-        return Facts(device_name(device), clock(device), software(), self.memory_bytes, sizes)
+    def facts(self) -> Facts:
+        """What the device says of itself."""
+        sizes = tuple(buckets(LARGEST_BATCH)) if can_capture(self.device, self.kernels) else ()
+        return Facts(device_name(self.device), software(), self.memory_bytes, sizes)
+
+    def clock(self) -> str | None:
+        """How fast it runs now: to be asked while it is busy, or just after."""
+        return clock(self.device)
 
     def steps(self, grid: Grid, seed: int) -> list[TimedStep]:
         """The grid's steps that the model has positions for."""

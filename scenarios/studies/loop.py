@@ -38,6 +38,7 @@ from .profile_setup import GridName, default_grid
 
 Warn = Callable[[str], None]
 SIMULATED, OTHER = "simulated", "other"
+THREAD_TIME = "processor time of the computing thread, at the processor's best speed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ def _facts_of(setup: RealSetup, summary: Summary, options: RealOptions) -> dict[
     keys = ("device", "kernels", "dtype", "clock", "threads", "torch", "triton", "model", "preset", "usable_blocks")
     facts = {key: summary.get(key) for key in keys}
     timed = options.clock == Clock.VIRTUAL and not setup.found.is_gpu and summary.get("threads") == 1
-    return {**facts, "step_time": "processor time of the computing thread, at the processor's best speed" if timed else "elapsed time"}
+    return {**facts, "step_time": THREAD_TIME if timed else "elapsed time"}
 
 
 def _traffic(measured: Summary, simulated: Summary) -> dict[str, Any]:

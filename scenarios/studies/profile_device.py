@@ -97,7 +97,7 @@ class ProfileStudy:
 
         grid = GRIDS[self._grid]
         steps = self._session.steps(grid, self.wishes.seed)
-        return steps, self._session.facts(max(step.num_rows for step in steps))
+        return steps, self._session.facts()
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same for points to belong together."""
@@ -180,7 +180,7 @@ class ProfileStudy:
             model=shapes,
             kv_dtype_bytes=4 if wishes.dtype == "fp32" else 2,
             software=f"{self._software()}, {self._session.kernels.name} kernels",
-            clock=facts.clock,
+            clock=self._session.clock(),
             threads=wishes.threads if wishes.device == "cpu" else None,
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
             source=wishes.command(),

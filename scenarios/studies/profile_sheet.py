@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def peaks_in_sheet_units(session: ProfileSession) -> dict[str, float]:
-    """How fast the device copies and multiplies now; a copy to the host is one within the memory, read and written."""
+    """How fast the device copies and multiplies now; on a CPU a copy to the host is one within the memory."""
     found = session.peaks()
     return {
         "bandwidth_gb_s": round(found.copy_bytes_per_s / 1e9, 3),
-        "host_link_gb_s": round(found.large_copy_bytes_per_s / 1e9, 3),
+        "host_link_gb_s": round(found.host_link_bytes_per_s / 1e9, 3),
         "bf16_tflop_s": round(found.flop_per_s["bfloat16"] / 1e12, 6),
         "fp32_tflop_s": round(found.flop_per_s["float32"] / 1e12, 6),
     }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llmsim.policies.core.plan import StepPlan
-from llmsim.scenarios.heating import SHORT_CHUNKS, heat_up
+from llmsim.scenarios.heating import chunks_up_to, heat_up
 from llmsim.tests.support.driven_core import VLLM, core_of
 from llmsim.tests.support.fake_executor import FakeClock, FakeExecutor
 from llmsim.tests.support.toy_run import ToyCost
@@ -43,7 +43,8 @@ def test_where_kernels_compile_chunks_of_all_sizes_are_served(
     core = core_of(specs, max_num_batched_tokens=512, depth=2, **limits)
     heat_up(core, executor, compiles=True)
     alone = [chunks[0] for chunks in executor.chunks if len(chunks) == 1 and chunks[0] > 1]
-    assert alone == [*SHORT_CHUNKS, longest]
+    assert alone == chunks_up_to(longest)
+    assert (alone[:6], alone[-1]) == ([2, 4, 8, 16, 32, 64], longest)
     assert not core.sequences
 
 

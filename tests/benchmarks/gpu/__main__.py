@@ -62,8 +62,10 @@ def parts_of(device: torch.device, kernels: Kernels, folder: Path) -> dict[str, 
     }
 
 
-def carried_out(parts: dict[str, Part], deadline: float) -> tuple[list[Check], dict[str, str]]:
-    """All checks, and what went wrong by part; no part is begun after `deadline`."""
+def carried_out(
+    parts: dict[str, Part], deadline: float, keep: Callable[[list[Check], dict[str, str]], object]
+) -> tuple[list[Check], dict[str, str]]:
+    """All checks, and what went wrong by part; none is begun after `deadline`. `keep` gets what there is, each time."""
     checks: list[Check] = []
     failures = {}
     for name, part in parts.items():
@@ -76,6 +78,7 @@ def carried_out(parts: dict[str, Part], deadline: float) -> tuple[list[Check], d
         except Exception as error:
             traceback.print_exc()
             failures[name] = f"{type(error).__name__}: {error}"
+        keep(checks, failures)
         print(f"{name}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     return checks, failures
 
@@ -121,11 +124,15 @@ def main() -> int:
     begin = time.monotonic()
     device = torch.device(options.device)
     kernels = kernels_for(device, "auto", warn=lambda text: print(text, file=sys.stderr))
+
+    def keep(checks: list[Check], failures: dict[str, str]) -> None:
+        options.output.write_text(json.dumps(report(device, kernels, checks, failures), indent=1) + "\n")
+
     with TemporaryDirectory() as folder:
         parts = parts_of(device, kernels, Path(folder))
         chosen = {name: parts[name] for name in options.parts.split(",")}
-        checks, failures = carried_out(chosen, begin + options.seconds)
-    options.output.write_text(json.dumps(report(device, kernels, checks, failures), indent=1) + "\n")
+        checks, failures = carried_out(chosen, begin + options.seconds, keep)
+    keep(checks, failures)
     Console(width=160).print(table_of(checks))
     short = [check for check in checks if check.has_passed is False]
     print(f"{len(checks)} figures, {len(short)} fell short, {len(failures)} parts failed", file=sys.stderr)

@@ -31,7 +31,7 @@ class Timer:
             launch()
             return time.perf_counter() - begin
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda._sleep(200_000)  # the queue is never empty when the launch is measured
+        torch.cuda._sleep(2_000_000)  # the queue is never empty when the launch is measured
         start.record()
         launch()
         end.record()
