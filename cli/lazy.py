@@ -32,6 +32,10 @@ class LazyCommands(Mapping[str, Any]):
             self._built[name] = _built(name, self.table[name].place)
         return self._built[name]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """As of any mapping, but a KeyError of a module that is imported is no missing command."""
+        return self[name] if name in self.table else default
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.table)
 

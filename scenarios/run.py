@@ -77,7 +77,7 @@ def simulate(
     executor = SimExecutor(cost_model, assembly.host_link)
     with recording(assembly, core, recorder, log):
         if assembly.scenario.run.cache == "warm":
-            num_cached = warm_up(core, assembly, workload, on_progress, log, asked)
+            num_cached = warm_up(core, assembly, workload, cost_model, on_progress, log, asked)
         driver = SimDriver(
             core,
             executor,

@@ -20,16 +20,17 @@ def warm_up(
     core: EngineCore,
     assembly: Assembly,
     workload: Workload,
-    on_progress: Callable[[int, int], None] | None,
+    cost_model: StepTimeEstimator,
+    on_progress: Callable[[int, int], None] | None = None,
     log: JournalWriter | None = None,
-    estimator: StepTimeEstimator | None = None,
+    asked: StepTimeEstimator | None = None,
 ) -> int:
     """Serve the whole workload with an engine of its own, then let `core`, a fresh one, take over its KV cache.
 
-    Returns how many blocks hold content then. Policies ask `estimator`, where one is given, what steps cost.
+    Returns how many blocks hold content then. `cost_model` prices the steps; policies ask `asked`, or it too.
     """
-    before = assembly.core(estimator)
-    executor = SimExecutor(assembly.cost_model(), assembly.host_link)
+    before = assembly.core(asked or cost_model)
+    executor = SimExecutor(cost_model, assembly.host_link)
     with pass_before(core, before, assembly, log):
         SimDriver(
             *(before, executor, workload, Unrecorded()),

@@ -66,8 +66,9 @@ class ItlTarget:
             if num_tokens > 0:
                 chunks.append((min(wanted, num_tokens), before))
                 num_tokens -= wanted
-        rows = decodes.num_samples + len(chunks)
-        cost = self._estimator.step_cost(decodes._replace(prefill_chunks=chunks, num_samples=rows))
+        rows, is_cut = decodes.num_samples + len(chunks), num_tokens < 0
+        shape = decodes._replace(prefill_chunks=chunks, num_samples=rows, num_unfinished=int(is_cut))
+        cost = self._estimator.step_cost(shape)
         step_ns = max(cost.device_ns, cost.host_ns) if depth > 1 else cost.device_ns + cost.host_ns
         return step_ns <= self._target_ns
 

@@ -103,7 +103,7 @@ class LoopStudy:
             }
         )
         for name, changes in (wishes.policies or {}).items():
-            self.folder.check_variant(name, changes)
+            self.folder.claim_variant(name, changes)
 
     def _check_variants(self) -> None:
         """What is wrong with a policy is told before anything runs."""
@@ -196,8 +196,6 @@ class LoopStudy:
         if variants is None:
             return None
         study = PolicyStudy(self.folder, max(self.wishes.repeats, 2), self._warn, self._say)
-        for name, changes in variants.items():
-            self.folder.note_variant(name, changes)
         return study.run({name: self._twin(profile, overrides) for name, overrides in variants.items()})
 
     def _profile_facts(self, profile: Profile, differences: list[str]) -> dict[str, Any]:

@@ -15,11 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ..errors import ScenarioError
+from ..writable import making
 from .sweep_folder import write_whole
 
 MANIFEST, FIGURES, REPORT = "begun.json", "loop.json", "report.md"
-CHANGES = "changes.json"
+CHANGES = "changes.yaml"
 
 
 class LoopFolder:
@@ -36,10 +39,8 @@ class LoopFolder:
             return
         if self.path.exists() and not (self.path.is_dir() and not os.listdir(self.path)):
             raise ScenarioError(self.path, None, "exists and is not a loop's folder; choose another one")
-        try:
+        with making(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ScenarioError(self.path, None, f"cannot be made: {error.strerror}") from None
         write_json(manifest, identity)
 
     def _check_same(self, manifest: Path, identity: Mapping[str, Any]) -> None:
@@ -50,21 +51,19 @@ class LoopFolder:
                 message = f"holds a loop whose {key} {_said(theirs)}, not {_said(mine)}; choose another folder"
                 raise ScenarioError(self.path, None, message)
 
-    def check_variant(self, name: str, changes: Mapping[str, Any]) -> None:
-        """Raises ScenarioError where runs are there of another variant of this name."""
-        path = self._changes(name)
-        if path.is_file() and _read(path) != changes:
+    def claim_variant(self, name: str, changes: Mapping[str, Any]) -> None:
+        """Write down what a variant changes. Raises ScenarioError where runs are there of another one of this name."""
+        folder = self.path / "policies" / name
+        noted, text = folder / CHANGES, yaml.safe_dump(dict(changes), sort_keys=True)
+        if any(folder.glob("real-*/summary.json")) and not (noted.is_file() and noted.read_text() == text):
             message = f"holds runs of another policy '{name}'; give this one a new name, or choose another folder"
             raise ScenarioError(self.path, None, message)
+        folder.mkdir(parents=True, exist_ok=True)
 
-    def note_variant(self, name: str, changes: Mapping[str, Any]) -> None:
-        """Write down what a variant changes, before it is run."""
-        path = self._changes(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, changes)
+        def write(aside: Path) -> None:
+            aside.write_text(text, encoding="utf-8")
 
-    def _changes(self, name: str) -> Path:
-        return self.path / "policies" / name / CHANGES
+        write_whole(noted, write)
 
     def part(self, name: str) -> Path:
         """The result folder of one run."""

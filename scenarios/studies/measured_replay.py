@@ -155,7 +155,7 @@ def replay(
     )
     try:
         if assembly.scenario.run.cache == "warm":
-            warm_up(core, assembly, traffic, None)
+            warm_up(core, assembly, traffic, cost_model)
         with Watchdog(core):
             driver.run()
     except (StallError, OutOfMemory) as error:

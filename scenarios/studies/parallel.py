@@ -35,7 +35,6 @@ def in_parallel(function: Callable[[Item], Value], items: Iterable[Item], jobs: 
 
 
 def _called(function: Callable[[Item], Value], item: Item, here: str) -> Value:
-    if os.getcwd() != here:  # processes are used again, and the caller may have moved since they began
-        os.chdir(here)
+    os.chdir(here)  # processes are used again, and the caller may have moved since they began
     gc.set_threshold(*GC_THRESHOLDS)
     return function(item)

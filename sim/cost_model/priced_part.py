@@ -27,18 +27,15 @@ class Part(NamedTuple):
             data_sheet += ns
         return Part(total + ns, measured, extrapolated, data_sheet)
 
-    def with_residual(self, factor: float, added_ns: float) -> Part:
-        """The whole step's time, where this is that of its kernels; what it rests on stays."""
-        return self._replace(ns=self.ns * factor + added_ns)
+    def share(self, factor: float) -> Share:
+        """What it rests on, in integers, where kernels take `factor` times as long in a step."""
+        _, measured, extrapolated, data_sheet = self
+        return Share(round(measured * factor), round(extrapolated * factor), round(data_sheet * factor))
 
-    def share(self) -> Share:
-        """What it rests on, in integers."""
-        return Share(round(self.measured_ns), round(self.extrapolated_ns), round(self.data_sheet_ns))
-
-    def held_to(self, floor: StepCost) -> StepCost:
-        """The cost of a step that takes so long, or its floor."""
-        device_ns = max(round(self.ns), floor.compute_ns, floor.memory_ns)
-        return StepCost(device_ns, *floor[1:4], self.extrapolated_ns > 0, self.share())
+    def step(self, factor: float, added_ns: float, floor: StepCost) -> StepCost:
+        """The cost of a step of these kernels: `factor` times their time and a constant, or its floor."""
+        device_ns = max(round(self.ns * factor + added_ns), floor.compute_ns, floor.memory_ns)
+        return StepCost(device_ns, *floor[1:4], self.extrapolated_ns > 0, self.share(factor))
 
 
 NOTHING = Part(0.0, 0.0, 0.0, 0.0)

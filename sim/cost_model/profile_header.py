@@ -13,7 +13,7 @@ Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 Residual = Annotated[float, Field(ge=-60, le=60, allow_inf_nan=False)]
-ResidualShare = Annotated[float, Field(gt=-1, le=10, allow_inf_nan=False)]
+ResidualShare = Annotated[float, Field(gt=-1, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]
 Quantity = Annotated[float, Field(gt=0, le=1e9)]
 

@@ -89,7 +89,7 @@ class ProfiledCostModel:
         floor = self._analytic.step_cost(shape)
         chunks, num_decodes, context, longest, num_samples, num_drafts, _ = shape
         if chunks or num_drafts or num_samples != num_decodes:
-            return self._mixed(shape).held_to(floor)
+            return self._mixed(shape, floor)
         if not num_decodes:
             return floor
         rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
@@ -98,7 +98,7 @@ class ProfiledCostModel:
             ns += self._unequal(num_decodes, ns, line.at(num_decodes * longest)[0], NS_PER_US * self._layers)
         factor, added_ns = self._factors[0], self._added_ns[0]
         if basis != Basis.INTERPOLATED:
-            return rest.plus(ns, basis).with_residual(factor, added_ns).held_to(floor)
+            return rest.plus(ns, basis).step(factor, added_ns, floor)
         device_ns = max(round((rest.ns + ns) * factor + added_ns), floor.compute_ns, floor.memory_ns)
         return StepCost(device_ns, *floor[1:4], rest.extrapolated_ns > 0, share)
 
@@ -116,11 +116,12 @@ class ProfiledCostModel:
         if self._corrects_decodes and num_decodes * max_context > context_tokens:
             longest = line.along(num_decodes * (max_context + steps))[0]
             ns += self._unequal(num_decodes, ns, longest, NS_PER_US * self._layers)
-        whole = np.rint((rest.ns + ns) * self._factors[0] + self._added_ns[0]).astype(np.int64)
+        factor = self._factors[0]
+        whole = np.rint((rest.ns + ns) * factor + self._added_ns[0]).astype(np.int64)
         device = np.maximum(whole, np.maximum(floor.compute_ns, floor.memory_ns))
-        measured = np.rint(rest.measured_ns + np.where(basis == Basis.MEASURED, ns, 0.0)).astype(np.int64)
-        beyond = rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)
-        data_sheet = np.full(num_steps, round(rest.data_sheet_ns), dtype=np.int64)
+        measured = np.rint((rest.measured_ns + np.where(basis == Basis.MEASURED, ns, 0.0)) * factor).astype(np.int64)
+        beyond = (rest.extrapolated_ns + np.where(basis == Basis.EXTRAPOLATED, ns, 0.0)) * factor
+        data_sheet = np.full(num_steps, round(rest.data_sheet_ns * factor), dtype=np.int64)
         share = Share(measured, np.rint(beyond).astype(np.int64), data_sheet)
         return ProfiledStretch(device, floor.host_ns, floor.compute_ns, floor.memory_ns, beyond > 0, share)
 
@@ -134,7 +135,7 @@ class ProfiledCostModel:
             return self._curves[name].at((size,))
         return self.floors.roofline.launch_s(self.floors.kernel(name, size)) * US_PER_S, Basis.DATA_SHEET
 
-    def _mixed(self, shape: StepShape) -> Part:
+    def _mixed(self, shape: StepShape, floor: StepCost) -> StepCost:
         chunks, num_decodes, context, longest, num_samples, num_drafts, _ = shape
         q_tokens = sum(q for q, _ in chunks)
         num_tokens, num_rows = q_tokens + num_decodes + num_drafts, num_samples + num_drafts
@@ -148,7 +149,7 @@ class ProfiledCostModel:
         if queries > 1 and longest > mean:
             us += self._unequal_us(chunks, queries, mean, longest)
         kernels = rest.plus(us * NS_PER_US * self._layers, basis)
-        return kernels.with_residual(self._factors[kind], self._added_ns[kind])
+        return kernels.step(self._factors[kind], self._added_ns[kind], floor)
 
     def _unequal_us(self, chunks: Sequence[tuple[int, int]], queries: int, mean: float, longest: float) -> float:
         """What unequal contexts of the decodes add to attention, in one layer."""
@@ -174,7 +175,7 @@ class ProfiledCostModel:
         rest = self._joined(padded, padded if self._pads_decodes_alone else num_decodes)
         scale = NS_PER_US * self._layers
         line = DecodeLine(curve, num_decodes, scale, lambda n, mean: self.floors.attention_us(0, 0, n, mean))
-        priced = self._decodes[num_decodes] = rest, line, rest.share()
+        priced = self._decodes[num_decodes] = rest, line, rest.share(self._factors[0])
         return priced
 
     def _joined(self, num_tokens: int, num_rows: int) -> Part:
@@ -186,7 +187,7 @@ class ProfiledCostModel:
             )
         if rows is None:
             rows = self._rows[num_rows] = self._price(self.floors.transformer.row_kernels(num_rows), num_rows)
-        return Part(*(a + b for a, b in zip(tokens, rows, strict=True)))
+        return Part(*[a + b for a, b in zip(tokens, rows, strict=True)])
 
     def _padded(self, num_tokens: int) -> int:
         """The size of the graph that so many tokens run in; theirs where there is none."""

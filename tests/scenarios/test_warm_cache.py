@@ -94,7 +94,7 @@ def test_clock_queue_and_steps_begin_anew_and_equal_runs_are_equal_bytes(tmp_pat
 def test_a_cache_taken_over_is_whole() -> None:
     assembly = assemble(scenario_with("agent"))
     core = assembly.core()
-    num_cached = warm_up(core, assembly, build_workload(assembly.scenario, print), None)
+    num_cached = warm_up(core, assembly, build_workload(assembly.scenario, print), assembly.cost_model())
     core.check_integrity()
     assert num_cached == core.kv_cache.index.num_evictable > 0
     assert core.num_free_blocks == assembly.config.num_blocks - 1

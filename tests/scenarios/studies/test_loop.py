@@ -182,7 +182,10 @@ def test_another_grid_or_a_variant_changed_since_is_refused(folder: Path) -> Non
     changed = {**read_variants(folder / "variants.yaml"), "chunks": {"policies.chunk_size": {"name": "unlimited"}}}
     with pytest.raises(ScenarioError, match="holds runs of another policy 'chunks'; give this one a new name"):
         study(folder, policies=changed)
-    study(folder, policies={**read_variants(folder / "variants.yaml"), "more": {}})
+    more = {"more": {}, "inf": {"workload.rate": float("inf")}}
+    study(folder, policies={**read_variants(folder / "variants.yaml"), **more})
+    changed_before_it_ran = {"more": {"workload.rate": 3}, "inf": more["inf"]}
+    study(folder, policies={**read_variants(folder / "variants.yaml"), **changed_before_it_ran})
 
 
 def edited(folder: Path, name: str, **changes: Any) -> Path:
