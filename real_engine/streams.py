@@ -12,8 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .steady_clock import SteadyClock, processor_speed
-
 Ints = NDArray[np.int64]
 Work = Callable[[], Tensor]
 Clock = Callable[[], int]
@@ -22,17 +20,10 @@ Clock = Callable[[], int]
 def host_clock() -> Clock:
     """What times a CPU's work where no real time has to be met, in nanoseconds; to be called in the working thread.
 
-    Where one thread computes: the time for which it had a processor, at that one's best speed (`SteadyClock`). What
-    other processes took of it meanwhile is not the work's, and hits long pieces of it more often than short ones, so
-    that medians would not see past it.
+    Where one thread computes: the time for which it had a processor. What other processes took of it meanwhile is not
+    the work's, and hits long pieces of it more often than short ones, so that medians would not see past it.
     """
-    return SteadyClock(processor_speed()) if torch.get_num_threads() == 1 else time.perf_counter_ns
-
-
-def look_at_speed(clock: Clock) -> None:
-    """To be called before a piece of work that is timed."""
-    if isinstance(clock, SteadyClock):
-        clock.look()
+    return time.thread_time_ns if torch.get_num_threads() == 1 else time.perf_counter_ns
 
 
 class Finished(NamedTuple):
@@ -90,7 +81,6 @@ class _PendingFuture:
 
 
 def _timed(work: Work, now_ns: Clock) -> Finished:
-    look_at_speed(now_ns)
     start_ns = now_ns()
     with torch.inference_mode():
         values: Ints = work().numpy()

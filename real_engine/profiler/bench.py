@@ -12,7 +12,7 @@ from ..mirror import Changes
 from ..model.transformer import Transformer
 from ..runner import StepRunner
 from ..step_work import StepWork
-from ..streams import host_clock, look_at_speed
+from ..streams import host_clock
 from ..upload import Uploader
 from .marks import marks_for
 from .steps import TimedStep
@@ -33,8 +33,8 @@ class StepBench:
         self._vocab_size = model.config.spec.vocab_size
         self._kv = _filled_kv(model, num_blocks)
         self._state = DeviceState(max_rows, -(-max_context // BLOCK_SIZE), device)
+        self._marks = marks_for(device)
         self._clock = host_clock()
-        self._marks = marks_for(device, self._clock)
         uploader = Uploader(device)
         watched = WatchedModel(model, self._marks)
         self._plain = StepRunner(model, self._kv, self._state, uploader, forces_outputs=True)
@@ -101,7 +101,6 @@ class StepBench:
         """The prepared step, from the state before it."""
         self._state.contexts.copy_(self._contexts)
         if self.device.type != "cuda":
-            look_at_speed(self._clock)
             start_ns = self._clock()
             runner.run(self._work, is_random=False).numpy()
             return (self._clock() - start_ns) / 1e3

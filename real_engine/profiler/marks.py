@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import torch
 
-from ..streams import Clock
+from ..streams import host_clock
 
 
 class Interval(NamedTuple):
@@ -36,8 +36,8 @@ class Marks(Protocol):
 class HostMarks:
     """A CPU has got wherever its program has."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
+        self._clock = host_clock()
         self._labels: list[str] = []
         self._times_ns: list[int] = []
 
@@ -101,6 +101,6 @@ class DeviceMarks:
         return [Interval(before, after, start.elapsed_time(end) * 1e3) for before, after, start, end in pairs]
 
 
-def marks_for(device: torch.device, clock: Clock) -> Marks:
-    """The marks of a kind of device; a CPU's are read off `clock`."""
-    return DeviceMarks() if device.type == "cuda" else HostMarks(clock)
+def marks_for(device: torch.device) -> Marks:
+    """The marks of a kind of device."""
+    return DeviceMarks() if device.type == "cuda" else HostMarks()

@@ -38,7 +38,7 @@ from .profile_setup import GridName, default_grid
 
 Warn = Callable[[str], None]
 SIMULATED, OTHER = "simulated", "other"
-THREAD_TIME = "processor time of the computing thread, at the processor's best speed"
+THREAD_TIME = "processor time of the computing thread"
 
 
 @dataclass(frozen=True, slots=True)
