@@ -12,9 +12,12 @@ from ..policies.core.engine import EngineCore
 from ..policies.errors import PolicyFault, PolicyHangs
 from ..policies.finding import described
 from ..policies.guarding import Guarded, watch_of
+from ..real_engine.contract import StepFailed
 from .errors import ScenarioError
 
 TICK_S = 0.5
+NO_POLICYS = (ScenarioError, OSError, StepFailed)
+"""Faults that are never a policy's: the user's own, the system's, the device's."""
 
 
 class Watchdog:
@@ -82,7 +85,7 @@ def blamed(error: BaseException, core: EngineCore, source: Path | None) -> Scena
         when = f"before step {core.num_steps}" if error.during == "insert" else f"step {step}"
         return ScenarioError(source, f"policies.{error.kind}", f"{error.name}: {when}: {error.during} {error.says}")
     own = [policy.given_name for policy in core.policies if isinstance(policy, Guarded)]
-    if not own or not isinstance(error, Exception | PolicyHangs) or isinstance(error, ScenarioError | OSError):
+    if not own or not isinstance(error, Exception | PolicyHangs) or isinstance(error, NO_POLICYS):
         return None
     message = f"the engine broke at step {step} under {', '.join(own)}: {described(error)}"
     return ScenarioError(source, "policies", message)
