@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 from ..policies.core.engine import EngineCore
+from ..policies.core.journal import JournalError
 from ..policies.errors import PolicyFault, PolicyHangs
 from ..policies.finding import described
 from ..policies.guarding import Guarded, watch_of
@@ -16,8 +18,8 @@ from ..real_engine.contract import StepFailed
 from .errors import ScenarioError
 
 TICK_S = 0.5
-NO_POLICYS = (ScenarioError, OSError, StepFailed)
-"""Faults that are never a policy's: the user's own, the system's, the device's."""
+NO_POLICYS = (ScenarioError, OSError, JournalError, StepFailed)
+"""Faults that are never a policy's: the user's own, the system's, a journal's, the device's."""
 
 
 class Watchdog:
@@ -73,6 +75,18 @@ class Watchdog:
 
     def _raise(self) -> None:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(PolicyHangs))
+
+
+@contextmanager
+def watched(core: EngineCore, source: Path | None) -> Iterator[None]:
+    """In here a user's policy that hangs is broken off, and one that is at fault becomes a ScenarioError (`blamed`)."""
+    try:
+        with Watchdog(core):
+            yield
+    except BaseException as error:
+        if wrong := blamed(error, core, source):
+            raise wrong from (error.__cause__ or error)
+        raise
 
 
 def blamed(error: BaseException, core: EngineCore, source: Path | None) -> ScenarioError | None:
