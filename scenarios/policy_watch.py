@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 from ..policies.core.engine import EngineCore
+from ..policies.core.journal import JournalError
 from ..policies.errors import PolicyFault, PolicyHangs
 from ..policies.finding import described
 from ..policies.guarding import Guarded, watch_of
+from ..real_engine.contract import StepFailed
 from .errors import ScenarioError
 
 TICK_S = 0.5
+NO_POLICYS = (ScenarioError, OSError, JournalError, StepFailed)
+"""Faults that are never a policy's: the user's own, the system's, a journal's, the device's."""
 
 
 class Watchdog:
@@ -72,6 +77,18 @@ class Watchdog:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(PolicyHangs))
 
 
+@contextmanager
+def watched(core: EngineCore, source: Path | None) -> Iterator[None]:
+    """In here a user's policy that hangs is broken off, and one that is at fault becomes a ScenarioError (`blamed`)."""
+    try:
+        with Watchdog(core):
+            yield
+    except BaseException as error:
+        if wrong := blamed(error, core, source):
+            raise wrong from (error.__cause__ or error)
+        raise
+
+
 def blamed(error: BaseException, core: EngineCore, source: Path | None) -> ScenarioError | None:
     """What a user is told of an exception that a policy of theirs has caused; None where none has.
 
@@ -82,7 +99,7 @@ def blamed(error: BaseException, core: EngineCore, source: Path | None) -> Scena
         when = f"before step {core.num_steps}" if error.during == "insert" else f"step {step}"
         return ScenarioError(source, f"policies.{error.kind}", f"{error.name}: {when}: {error.during} {error.says}")
     own = [policy.given_name for policy in core.policies if isinstance(policy, Guarded)]
-    if not own or not isinstance(error, Exception | PolicyHangs) or isinstance(error, ScenarioError | OSError):
+    if not own or not isinstance(error, Exception | PolicyHangs) or isinstance(error, NO_POLICYS):
         return None
     message = f"the engine broke at step {step} under {', '.join(own)}: {described(error)}"
     return ScenarioError(source, "policies", message)

@@ -96,7 +96,8 @@ def serve(
     core = _core(assembly, asked)
     try:
         with recording(assembly, core, recorder, log):
-            heat_up(_core(assembly, estimator), executor, compiles=setup.found.is_gpu)
+            with Watchdog(heated := _core(assembly, estimator)):
+                heat_up(heated, executor, compiles=setup.found.is_gpu)
             if assembly.scenario.run.cache == "warm":
                 with pass_before(core, before := _core(assembly, asked), assembly, log):
                     _serve_before(setup, before, executor, workload, log, on_progress)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ..policies.core.journal import JournalError, read_journal
+from ..policies.core.journal import read_journal
 from ..policies.core.plan import StepPlan
 from ..policies.core.replay import Replay
-from .policy_watch import Watchdog, blamed
+from .policy_watch import watched
 from .recording import JOURNAL
 
 
@@ -24,19 +24,17 @@ class Replayed(NamedTuple):
 
 
 def replay(result: Path, folder: Path | None = None, on_plan: Callable[[StepPlan], None] | None = None) -> Replayed:
-    """Replay the journal of a result folder, or the file itself. Raises JournalError.
+    """Replay the journal of a result folder, or the file itself. Raises JournalError, and
+    ScenarioError for a policy of a user's that is at fault.
 
     Files of policies are looked for in `folder`, else in the working directory and beside the journal. `on_plan` is
     called with each plan that is as it was, right after it was made.
     """
     journal = result / JOURNAL if (result / JOURNAL).is_file() else result
     folders = (Path(), journal.parent) if folder is None else (folder,)
-    replayed = Replay(read_journal(journal), str(journal), folders, on_plan)
-    try:
-        with Watchdog(replayed.core):
-            difference = replayed.run()
-    except BaseException as error:
-        if not isinstance(error, JournalError) and (wrong := blamed(error, replayed.core, journal)):
-            raise wrong from (error.__cause__ or error)
-        raise
+    replayed = Replay(
+        *(read_journal(journal), str(journal), folders, on_plan),
+        watched=lambda core: watched(core, journal),
+    )
+    difference = replayed.run()
     return Replayed(journal, replayed.num_plans, replayed.num_finished, difference)

@@ -14,7 +14,7 @@ import yaml
 
 from ..sim.metrics import Summary, summary_json
 from .errors import ScenarioError
-from .writable import check_name, hidden_sibling, make_parents, remove_empty
+from .writable import check_folder, check_name, hidden_sibling, make_parents, remove_empty
 
 RESULTS = Path("results")
 
@@ -27,12 +27,13 @@ class ResultFolder:
     """
 
     def __init__(self, target: Path, *, force: bool = False) -> None:
-        """Raises ScenarioError where `target` exists and may not be replaced; writes nothing yet."""
+        """Raises ScenarioError where `target` exists and may not be replaced, or cannot be made; leaves nothing."""
         self.target = target
         self._force = force
         self._name = target.name
         self._numbered_in: Path | None = None
         self._check_target()
+        check_folder(target)
 
     @classmethod
     def numbered(cls, name: str, results: Path = RESULTS) -> ResultFolder:

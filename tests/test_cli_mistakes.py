@@ -128,12 +128,16 @@ def test_a_wrong_command_line_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("output", ["s.yaml/out", ".", "..", "x" * 300])
-@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize(
+    "more",
+    [[], ["--force"], ["--set", "run.warmup_s=auto"], ["--replications", "2"]],
+    ids=["plain", "force", "automatic warm-up", "replications"],
+)
 def test_a_result_folder_that_cannot_be_made_stops_the_run_before_it_starts(
-    tmp_path: Path, capsys: Capture, output: str, force: list[str]
+    tmp_path: Path, capsys: Capture, output: str, more: list[str]
 ) -> None:
     path = write_scenario(tmp_path, MINIMAL.replace("independent", "independent, requests: 1000000"))
-    line = refusal(capsys, tmp_path, "run", path, "-o", output, *force)
+    line = refusal(capsys, tmp_path, "run", path, "-o", output, *more)
     assert line.startswith(f"{output}: ")
 
 

@@ -15,6 +15,8 @@ from llmsim.tests.support.scenario_files import MINIMAL, write_scenario
 Capture = pytest.CaptureFixture[str]
 
 MINE = '''
+from pathlib import Path
+
 from llmsim.policies.scheduling.fcfs import Fcfs
 
 
@@ -41,6 +43,15 @@ class Raises(Lifo):
 class Hangs(Lifo):
     def reorder(self, queue, view):
         while True:
+            pass
+
+
+class Fickle(Lifo):
+    def reorder(self, queue, view):
+        self.num_calls += 1
+        if self.num_calls == 3 and Path("raises").exists():
+            raise RuntimeError("no more")
+        while self.num_calls == 3 and Path("hangs").exists():
             pass
 
 
@@ -116,7 +127,7 @@ def test_it_works_in_other_processes(scenario: Path, capsys: Capture) -> None:
     assert done.code == 0
     line = error_of(capsys, "run", scenario, "--replications", 2, "--jobs", 2, *with_policy("Raises"), "-o", "no")
     assert ": policies.scheduling: ./mine.py:Raises: step " in line
-    assert line.endswith(": reorder raised RuntimeError: no more (mine.py, line 22)")
+    assert line.endswith(": reorder raised RuntimeError: no more (mine.py, line 24)")
     assert not Path("no").exists()
 
 
@@ -144,7 +155,7 @@ def test_a_replay_needs_the_same_file_again(scenario: Path, capsys: Capture) -> 
 def test_a_fault_is_one_line_and_leaves_nothing_behind(scenario: Path, capsys: Capture) -> None:
     line = error_of(capsys, "run", scenario, *with_policy("Raises"), "-o", "out")
     assert line.startswith(f"error: {scenario}: policies.scheduling: ./mine.py:Raises: step ")
-    assert line.endswith(": reorder raised RuntimeError: no more (mine.py, line 22)")
+    assert line.endswith(": reorder raised RuntimeError: no more (mine.py, line 24)")
     assert list(Path().iterdir()) == []
 
 
@@ -163,6 +174,21 @@ def test_one_that_hangs_is_stopped(scenario: Path, capsys: Capture, monkeypatch:
     monkeypatch.setattr(policy_watch, "TICK_S", 0.05)
     line = error_of(capsys, "run", scenario, *with_policy("Hangs"))
     assert line.endswith("./mine.py:Hangs: step 0: reorder had not come back after 0.2 s")
+
+
+@pytest.mark.parametrize("fault", ["raises", "hangs"])
+def test_a_fault_in_the_pass_before_a_warm_run_is_told_of_a_replay_as_of_the_run(
+    scenario: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(guarding, "LONGEST_CALL_S", 0.2)
+    monkeypatch.setattr(policy_watch, "TICK_S", 0.05)
+    run = ["run", scenario, *with_policy("Fickle"), "--set", "run.cache=warm", "--journal"]
+    assert llmsim(capsys, *run, "-o", "out").code == 0
+    assert llmsim(capsys, "replay", "out", "--from", scenario.parent).code == 0
+    Path(fault).touch()
+    of_run, of_replay = error_of(capsys, *run), error_of(capsys, "replay", "out", "--from", scenario.parent)
+    assert ": policies.scheduling: ./mine.py:Fickle: step 2: reorder " in of_run
+    assert of_replay == of_run.replace(str(scenario), "out/journal.jsonl.gz")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +37,27 @@ class Replay:
         source: str = "journal",
         folders: Iterable[Path] = HERE,
         on_plan: Callable[[StepPlan], None] | None = None,
+        watched: Callable[[EngineCore], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         """`folders`: where files of policies are looked for; they must be those of the run.
 
-        `on_plan` is called with each plan of the run's that is as in the journal, right after it was made.
+        `on_plan` is called with each plan of the run's that is as in the journal, right after it was made. What a core
+        is asked to do is done within `watched(core)`, for the run's as for that of a pass before it.
         """
         engine = next(entries)
         self._entries = entries
         self._source = source
         self._on_plan = on_plan
+        self._watched = watched
+        self._watch = ExitStack()
+        self._in_use: EngineCore | None = None
+        """The core that is watched."""
         self._estimator = ForetoldEstimator()
         try:
-            specs = engine["policies"]
-            _check_sources(specs, engine.get("sources", {}), folders)
-            config, folders = EngineConfig(**engine["config"]), tuple(folders)
-            self._cores = (EngineCore(config, Policies.of(specs, folders, self._estimator)) for _ in count())
-            self.core = next(self._cores)
+            self._specs, self._folders = engine["policies"], tuple(folders)
+            _check_sources(self._specs, engine.get("sources", {}), self._folders)
+            self._config = EngineConfig(**engine["config"])
+            self.core = self._new_core()
         except PolicyError as error:
             raise JournalError(f"{source}: line 1: policies: {error}") from error
         except _MALFORMED as error:
@@ -63,8 +68,15 @@ class Replay:
         """Of the run."""
         self.num_finished = 0
 
+    def _new_core(self) -> EngineCore:
+        return EngineCore(self._config, Policies.of(self._specs, self._folders, self._estimator))
+
     def run(self) -> str | None:
         """Feed all entries; returns the first difference, or None."""
+        with self._watch:
+            return self._fed()
+
+    def _fed(self) -> str | None:
         for number, entry in enumerate(self._entries, 2):
             if entry.get("call") == "end":
                 return None
@@ -90,7 +102,7 @@ class Replay:
     def _earlier(self, entry: Entry) -> Call:
         """A call of the core that served a pass before the run."""
         if self._before is None:
-            self._before = next(self._cores)
+            self._before = self._new_core()
         return self._of(entry, self._before)
 
     def _take_over(self) -> str | None:
@@ -101,6 +113,10 @@ class Replay:
         return None
 
     def _of(self, entry: Entry, core: EngineCore) -> Call:
+        if core is not self._in_use:
+            self._watch.close()
+            self._watch.enter_context(self._watched(core))
+            self._in_use = core
         calls = {"add": self._add, "abort": self._abort, "plan": self._plan, "commit": self._commit}
         return calls[entry["call"]](entry, core)
 

@@ -8,8 +8,11 @@ import sys
 import pytest
 
 from llmsim.policies.errors import PolicyHangs
+from llmsim.real_engine.contract import StepFailed
 from llmsim.scenarios import policy_watch
-from llmsim.scenarios.policy_watch import Watchdog
+from llmsim.scenarios.errors import ScenarioError
+from llmsim.scenarios.policy_watch import Watchdog, blamed
+from llmsim.tests.support.driven_core import VLLM, core_of
 
 TRACED = """
 import sys
@@ -71,3 +74,13 @@ def test_what_is_raised_too_late_does_not_come_through(monkeypatch: pytest.Monke
                 pass
         except PolicyHangs:
             pytest.fail("the run was broken off after its end")
+
+
+@pytest.mark.parametrize(
+    "error", [StepFailed("step 7: out of memory"), OSError("no space"), ScenarioError(None, "", "")]
+)
+def test_what_no_policy_can_have_caused_is_not_blamed_on_one(error: Exception) -> None:
+    own = VLLM | {"scheduling": {"name": "llmsim.tests.support.faulty_policies:GoodScheduling"}}
+    core = core_of(own, num_blocks=9)
+    assert blamed(error, core, None) is None
+    assert "GoodScheduling" in str(blamed(ValueError("a bug"), core, None))

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import llmsim
+from llmsim.policies import guarding
 from llmsim.policies.core.specs import GIB
+from llmsim.scenarios import policy_watch
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.loading import load_scenario
 from llmsim.scenarios.real_options import Clock, Dtype, RealOptions
@@ -26,6 +28,7 @@ SWAPPING = (
     "engine.swap_space_gib=0.01",
     "policies.preemption={name: newest, mode: swap}",
 )
+FAULTY = "llmsim.tests.support.faulty_policies"
 CONTIGUOUS = ("engine.kv_reservation=contiguous", "engine.num_gpu_blocks_override=40")
 
 
@@ -112,7 +115,10 @@ def test_what_is_too_long_for_the_model_is_refused_as_in_the_simulator(tmp_path:
     assert summary["num_requests"]["refused"] > 0
 
 
-def test_a_step_that_fails_is_named_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("scheduling", ["fcfs", f"{FAULTY}:GoodScheduling"], ids=["house", "a user's"])
+def test_a_step_that_fails_is_named_whoever_planned_it_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheduling: str
+) -> None:
     launch, launched = RealExecutor.launch, []
 
     class Broken:
@@ -125,8 +131,15 @@ def test_a_step_that_fails_is_named_and_nothing_is_left(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(RealExecutor, "launch", failing)
     with pytest.raises(ScenarioError, match=r"s\.yaml: engine: step 7: the model yielded numbers that are not finite"):
-        run_small(tmp_path)
+        run_small(tmp_path, f"policies.scheduling={{name: '{scheduling}'}}")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "s.yaml"]
+
+
+def test_a_policy_that_hangs_is_broken_off_before_the_run_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarding, "LONGEST_CALL_S", 0.2)
+    monkeypatch.setattr(policy_watch, "TICK_S", 0.05)
+    with pytest.raises(ScenarioError, match=r"faulty_policies:Hangs: step 0: reorder had not come back after 0\.2 s$"):
+        run_small(tmp_path, f"policies.scheduling={{name: '{FAULTY}:Hangs'}}")
 
 
 def test_a_policy_that_asks_what_steps_cost_is_told_what_the_scenarios_hardware_takes(

@@ -120,6 +120,15 @@ def test_a_folder_without_a_name_of_its_own_is_refused(
             ResultFolder(Path(target), force=force)
 
 
+@pytest.mark.parametrize("target", ["file/new", "file/a/new", "x" * 240])
+def test_one_that_cannot_be_made_is_told_before_anything_is_written(tmp_path: Path, target: str) -> None:
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(ScenarioError, match="cannot be made: "):
+        ResultFolder(tmp_path / target)
+    ResultFolder(tmp_path / "a" / "new")
+    assert os.listdir(tmp_path) == ["file"]
+
+
 def test_numbers_go_up(tmp_path: Path) -> None:
     results = tmp_path / "results"
     assert next_free("agent", results) == results / "agent-001"

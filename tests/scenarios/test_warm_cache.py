@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import llmsim
+from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.journal import JournalError, read_journal
+from llmsim.policies.core.plan import StepPlan
 from llmsim.policies.core.replay import Replay
 from llmsim.scenarios.assembly import assemble
 from llmsim.scenarios.errors import ScenarioError
@@ -160,6 +163,33 @@ def test_the_journal_of_a_warm_run_holds_the_pass_before_it_and_replays(
     replayed = replay(tmp_path / "kept", on_plan=lambda plan: shown.append(plan.step))
     assert (replayed.difference, replayed.num_plans) == (None, kept["num_steps"])
     assert shown == list(range(kept["num_steps"]))
+
+
+def test_each_core_of_a_replay_is_watched_while_its_calls_come(tmp_path: Path) -> None:
+    """What the run's core is asked to do is none of the watch over the pass before it."""
+    assembly = assemble(load_scenario(write_scenario(tmp_path, BUSY), ["run.cache=warm"]))
+    run_into(assembly, tmp_path / "r", journal=True, warn=print)
+    seen: list[tuple[EngineCore, str]] = []
+
+    @contextmanager
+    def watched(core: EngineCore) -> Iterator[None]:
+        seen.append((core, "begins"))
+        try:
+            yield
+        except KeyError as error:
+            seen.append((core, str(error)))
+            raise
+        seen.append((core, "ends"))
+
+    def stop(plan: StepPlan) -> None:
+        raise KeyError(plan.step)
+
+    replay = Replay(read_journal(tmp_path / "r" / JOURNAL), on_plan=stop, watched=watched)
+    with pytest.raises(KeyError):
+        replay.run()
+    before = seen[0][0]
+    assert before is not replay.core
+    assert seen == [(before, "begins"), (before, "ends"), (replay.core, "begins"), (replay.core, "0")]
 
 
 def test_a_pass_before_that_was_tampered_with_is_found(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.writable import check_file, check_folder
 from llmsim.tests.support.command_line import contents
 
+TOO_LONG = r": cannot be made: File name too long$"
+
 
 @pytest.fixture
 def full(tmp_path: Path) -> Path:
@@ -39,6 +41,44 @@ def test_folders_that_would_be_made_are_not_left_behind(full: Path, name: str) -
     check_file(full / name, makes_parents=True)
     assert state(full) == before
     assert not os.listdir(full / "folder")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are longer there")
+def test_a_file_has_all_of_the_longest_name(full: Path) -> None:
+    before, path = state(full), full / ("x" * 255)
+    check_file(path)
+    path.write_text("written", encoding="utf-8")
+    path.unlink()
+    for longer in (full / ("x" * 256), full / "new" / ("x" * 256)):
+        with pytest.raises(ScenarioError, match=TOO_LONG):
+            check_file(longer, makes_parents=True)
+    assert state(full) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are longer there")
+@pytest.mark.parametrize("name", ["x" * 238, "new/" + "x" * 238, "x" * 256 + "/new", "new/" + "x" * 256 + "/new"])
+def test_a_folder_needs_room_for_the_name_under_which_it_is_written(full: Path, name: str) -> None:
+    before = state(full)
+    with pytest.raises(ScenarioError, match=TOO_LONG):
+        check_folder(full / name)
+    assert state(full) == before
+    check_folder(full / name.replace("x" * 256, "x" * 255).replace("x" * 238, "x" * 237))
+
+
+def test_no_folder_above_is_made_which_a_parallel_command_could_take_for_there(
+    full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, made, path = os.mkdir, list[Path](), full / "a" / "b" / "new"
+
+    def watched(folder: Path, *mode: int) -> None:
+        made.append(Path(folder))
+        make(folder, *mode)
+
+    monkeypatch.setattr(os, "mkdir", watched)
+    check_folder(path)
+    check_file(path, makes_parents=True)
+    assert made
+    assert not set(made) & set(path.parents)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="makes a pipe")
