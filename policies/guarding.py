@@ -78,9 +78,10 @@ def guarded(kind: str, name: str, policy: Any, watch: Watch) -> Any:
     return policy if is_of_the_house(type(policy)) else Guarded(kind, name, policy, watch)
 
 
-def watch_of(policies: Iterable[Any]) -> Watch | None:
-    """The watch over those that are none of the house's; None where all are."""
-    return next((policy.watch for policy in policies if isinstance(policy, Guarded)), None)
+def watches_of(policies: Iterable[Any]) -> list[Watch]:
+    """The watches over those that are none of the house's, each once: an eviction policy that came with the cache of
+    another engine has that one's."""
+    return list({id(policy.watch): policy.watch for policy in policies if isinstance(policy, Guarded)}.values())
 
 
 def _unchecked(call: Call, *arguments: Any) -> Any:

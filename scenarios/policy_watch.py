@@ -13,7 +13,7 @@ from ..policies.core.engine import EngineCore
 from ..policies.core.journal import JournalError
 from ..policies.errors import PolicyFault, PolicyHangs
 from ..policies.finding import described
-from ..policies.guarding import Guarded, watch_of
+from ..policies.guarding import Guarded, watches_of
 from ..real_engine.contract import StepFailed
 from .errors import ScenarioError
 
@@ -31,14 +31,14 @@ class Watchdog:
     """
 
     def __init__(self, core: EngineCore) -> None:
-        self._watch = watch_of(core.policies)
+        self._watches = watches_of(core.policies)
         self._over = threading.Event()
         self._has_barked = False
         self._thread = threading.get_ident()
         self._dog = threading.Thread(target=self._look, name="llmsim-watchdog", daemon=True)
 
     def __enter__(self) -> None:
-        if self._watch is not None:
+        if self._watches:
             self._dog.start()
 
     def __exit__(
@@ -52,13 +52,14 @@ class Watchdog:
             self._absorb()
 
     def _look(self) -> None:
-        watch = self._watch
-        assert watch is not None
+        watches, longest_s = self._watches, self._watches[0].longest_s
         seen, num_ticks = -1, 0
         while not self._over.wait(TICK_S):
-            num_ticks = num_ticks + 1 if watch.call is not None and watch.num_calls == seen else 0
-            seen = watch.num_calls
-            if num_ticks * TICK_S > watch.longest_s:
+            num_calls = sum(watch.num_calls for watch in watches)
+            is_inside = any(watch.call is not None for watch in watches)
+            num_ticks = num_ticks + 1 if is_inside and num_calls == seen else 0
+            seen = num_calls
+            if num_ticks * TICK_S > longest_s:
                 self._has_barked = True
                 self._raise()
 

@@ -9,7 +9,7 @@ import pytest
 
 from llmsim.policies.core.config import Policies
 from llmsim.policies.errors import PolicyFault
-from llmsim.policies.guarding import Guarded, watch_of
+from llmsim.policies.guarding import Guarded, watches_of
 from llmsim.tests.support.driven_core import VLLM, DrivenCore, core_of
 from llmsim.tests.support.traffic import drive, random_requests, random_stops
 
@@ -44,10 +44,10 @@ def test_a_watched_policy_decides_as_one_of_the_house(depth: int) -> None:
 
 
 def test_only_policies_that_are_none_of_the_house_are_watched() -> None:
-    assert watch_of(Policies.of(VLLM)) is None
+    assert watches_of(Policies.of(VLLM)) == []
     mixed = Policies.of(VLLM | {"scheduling": GOOD["scheduling"]})
     assert [isinstance(policy, Guarded) for policy in mixed] == [False, True, False, False, False]
-    assert watch_of(mixed) is not None
+    assert len(watches_of(mixed)) == 1
 
 
 def test_promises_and_parameters_are_read_through_the_watch() -> None:

@@ -23,7 +23,8 @@ from llmsim.policies.errors import PolicyHangs
 from llmsim.scenarios import policy_watch
 
 policy_watch.TICK_S = 0.01
-policy_watch.watch_of = lambda policies: SimpleNamespace(call="reorder", num_calls=1, longest_s=0.03)
+idle = SimpleNamespace(call=None, num_calls=7, longest_s=0.03)
+policy_watch.watches_of = lambda policies: [idle, SimpleNamespace(call="reorder", num_calls=1, longest_s=0.03)]
 hung = False
 try:
     with policy_watch.Watchdog(SimpleNamespace(policies=None)):
@@ -61,7 +62,7 @@ class Late(Watchdog):
 
 
 def test_what_is_raised_too_late_does_not_come_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy_watch, "watch_of", lambda _: object())
+    monkeypatch.setattr(policy_watch, "watches_of", lambda _: [object()])
 
     class Core:
         policies = None
