@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.studies.parallel import in_parallel
+
+
+@pytest.fixture(autouse=True)
+def new_processes() -> Iterator[None]:
+    """None that tests before have left, in whatever state; and none is left to those after."""
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    yield
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
 def where(_: int) -> str:
