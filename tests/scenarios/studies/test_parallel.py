@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from llmsim.scenarios.errors import ScenarioError
 from llmsim.scenarios.studies.parallel import in_parallel
+from llmsim.tests.support.parallel_work import die, where
 
 
 @pytest.fixture(autouse=True)
@@ -19,14 +19,6 @@ def new_processes() -> Iterator[None]:
     get_reusable_executor().shutdown(wait=True, kill_workers=True)
     yield
     get_reusable_executor().shutdown(wait=True, kill_workers=True)
-
-
-def where(_: int) -> str:
-    return os.getcwd()
-
-
-def die(_: int) -> None:
-    os._exit(9)
 
 
 def test_processes_work_where_the_caller_is_though_they_began_elsewhere(
