@@ -12,7 +12,7 @@ from ..policies.core.workload import Workload
 from ..sim.driver import SimDriver
 from ..sim.executor import SimExecutor
 from .assembly import Assembly
-from .policy_watch import Watchdog, blamed
+from .policy_watch import watched
 from .unrecorded import Unrecorded
 
 
@@ -50,13 +50,8 @@ def pass_before(core: EngineCore, before: EngineCore, assembly: Assembly, log: J
     """
     if log is not None:
         log.begin_before()
-    try:
-        with Watchdog(before):
-            yield
-    except BaseException as error:
-        if wrong := blamed(error, before, assembly.scenario.source):
-            raise wrong from (error.__cause__ or error)
-        raise
+    with watched(before, assembly.scenario.source):
+        yield
     core.take_over_cache(before)
     if log is not None:
         log.taken_over()
