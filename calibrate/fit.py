@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..sim.cost_model.timings import SHAPES, ProfileError, Shape, Timing
 from .checks import check_timings, merged
 from .held_out import SHARE, errors_of, held_out_errors
 from .holes import fill
+from .shared import fit_shared
 from .step_residual import fit_residual
 from .tiles import best_tile
 from .unequal import fit_alone, fit_unequal
@@ -60,13 +62,16 @@ def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False, steps: 
     update = {"fit": whole, "tiles": tiles, "unequal_contexts": correction.model_copy(update={"applied": applied})}
     equal = [timing for timing in timings if timing.kernel != "attention" or timing.shape[4] <= timing.shape[3]]
     fitted = Profile(table.header.model_copy(update=update), [*equal, *holes], table.path)
-    return _with_residual(fitted, whole, steps, seed) if steps else fitted
+    return _held_against(fitted, whole, steps, seed) if steps else fitted
 
 
-def _with_residual(fitted: Profile, whole: Fit, steps: Sequence[WholeStep], seed: int) -> Profile:
-    residual, errors = fit_residual(fitted, steps, seed)
-    update = {"residual": residual, "fit": whole.model_copy(update={"whole_steps": errors})}
-    return Profile(fitted.header.model_copy(update=update), fitted.timings, fitted.path)
+def _held_against(fitted: Profile, whole: Fit, steps: Sequence[WholeStep], seed: int) -> Profile:
+    """The profile with what whole steps say: a residual, and what context in the same blocks saves."""
+    residual, errors = fit_residual(fitted, [step for step in steps if not step.shape.shared_tokens], seed)
+    header = fitted.header.model_copy(update={"residual": residual})
+    shared, shared_error = fit_shared(replace(fitted, header=header), steps)
+    found = whole.model_copy(update={"whole_steps": errors, "shared_contexts_error": shared_error})
+    return replace(fitted, header=header.model_copy(update={"shared_contexts": shared, "fit": found}))
 
 
 def floors_of(header: ProfileHeader) -> KernelFloors:

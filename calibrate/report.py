@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from ..sim.cost_model.profile import Profile
-from ..sim.cost_model.profile_header import Errors, Fit, Residuals
+from ..sim.cost_model.profile_header import Errors, Fit, ProfileHeader, Residuals
 
 
 def fit_report(profile: Profile) -> dict[str, Any]:
@@ -48,6 +48,13 @@ def steps_table(fit: Fit, residual: Residuals) -> Table:
     for kind, found in fit.whole_steps.items():
         table.add_row(kind, *_cells(found.kernels_alone), _residual(residual, kind), *_cells(found.with_residual)[1:])
     return table
+
+
+def shared_line(header: ProfileHeader) -> str | None:
+    """What decodes pay for context that others have in the same blocks; None where that was not measured."""
+    if header.fit is None or header.fit.shared_contexts_error is None:
+        return None
+    return f"context in the same KV blocks: read again for {1 - header.shared_contexts.alpha:.0%} of the time"
 
 
 def _residual(residual: Residuals, kind: str) -> str:

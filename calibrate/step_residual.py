@@ -19,9 +19,8 @@ from ..sim.columns import Floats
 from ..sim.cost_model.correction import Kind, kind_of
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.profile_header import Errors, Residuals, StepFit
-from ..sim.cost_model.profiled import ProfiledCostModel
 from .held_out import errors_of
-from .whole_steps import WholeStep
+from .whole_steps import WholeStep, model_of
 
 KINDS: tuple[Kind, ...] = ("decode", "prefill", "mixed")
 PULL = 2.0
@@ -32,7 +31,8 @@ FEWEST = 4
 
 def fit_residual(profile: Profile, steps: Sequence[WholeStep], seed: int) -> tuple[Residuals, dict[Kind, StepFit]]:
     """The residuals of a fitted profile, and the errors of the steps that did not choose them."""
-    model_of = cache(lambda num_layers: _kernels_of(profile, num_layers))
+    header = profile.header.model_copy(update={"residual": Residuals()})
+    kernels_of = cache(lambda num_layers: model_of(replace(profile, header=header), num_layers))
     rng = np.random.default_rng([seed, len(KINDS)])
     found: dict[str, float] = {}
     fits: dict[Kind, StepFit] = {}
@@ -42,7 +42,7 @@ def fit_residual(profile: Profile, steps: Sequence[WholeStep], seed: int) -> tup
             continue
         order = rng.permutation(len(chosen))
         measured = np.array([chosen[i].time_us for i in order]) / 1e6
-        kernels = np.array([model_of(chosen[i].num_layers).step_cost(chosen[i].shape).device_ns for i in order]) / 1e9
+        kernels = np.array([kernels_of(chosen[i].num_layers).step_cost(chosen[i].shape).device_ns for i in order]) / 1e9
         half = len(chosen) // 2
         form = _best_form(measured[:half], kernels[:half])
         residual = 0.0 if form is None else form.fitted(measured[:half], kernels[:half])
@@ -96,16 +96,3 @@ def _errors(predicted: Floats, measured: Floats) -> Errors:
     found = errors_of(list(np.abs(predicted / measured - 1)))
     assert found is not None, "half of the steps are two at least"
     return found
-
-
-def _kernels_of(profile: Profile, num_layers: int) -> ProfiledCostModel:
-    """What prices a step of so many layers by its kernels alone, floors included."""
-    header = profile.header.model_copy(update={"residual": Residuals()})
-    return ProfiledCostModel(
-        replace(profile, header=header),
-        header.model.model(num_layers),
-        header.tensor_parallel,
-        kv_dtype_bytes=header.kv_dtype_bytes,
-        graph_sizes=header.graph_sizes or (),
-        pads_decodes_alone=header.graph_sizes is not None,
-    )

@@ -9,7 +9,7 @@ import typer
 
 from ..calibrate.fit import fit as fit_table_of
 from ..calibrate.noise import noise_warning
-from ..calibrate.report import fit_heading, fit_report, fit_table, steps_table
+from ..calibrate.report import fit_heading, fit_report, fit_table, shared_line, steps_table
 from ..calibrate.whole_steps import read_steps
 from ..calibrate.writing import check_target, write_profile
 from ..scenarios.writable import check_folder
@@ -42,6 +42,8 @@ def fit(
     people.print(fit_table(profile.header.fit))
     if profile.header.fit.whole_steps:
         people.print(steps_table(profile.header.fit, profile.header.residual))
+    if shared := shared_line(profile.header):
+        say(shared)
     if noise := noise_warning(read.timings):
         warn(noise)
     say(f"profile in {output}; in a scenario: hardware: {{profile: {output}}}")

@@ -59,18 +59,20 @@ class SimExecutor:
             result.stopped = self._stops.stopped(plan)
         return result, cost
 
-    def costs_of_decodes(self, num_decodes: int, context_tokens: int, max_context: int) -> CostStream:
+    def costs_of_decodes(
+        self, num_decodes: int, context_tokens: int, max_context: int, shared_tokens: int
+    ) -> CostStream:
         """Predict step after step of nothing but these decodes, whose contexts grow by one each step.
 
-        `context_tokens` (summed) and `max_context` are the first step's. To be closed: only then is it known which
-        of the steps were carried out.
+        `context_tokens` (summed) and `max_context` are the first step's; what they share stays. To be closed: only
+        then is it known which of the steps were carried out.
         """
         price_stretch = getattr(self._cost_model, "decode_stretch", None)
         if price_stretch is None:
-            yield from self._costs_one_by_one(num_decodes, context_tokens, max_context)
+            yield from self._costs_one_by_one(num_decodes, context_tokens, max_context, shared_tokens)
             return
         for count in chain(FIRST_STRETCHES, repeat(FIRST_STRETCHES[-1])):
-            costs = price_stretch(num_decodes, context_tokens, max_context, count)
+            costs = price_stretch(num_decodes, context_tokens, max_context, count, shared_tokens)
             columns = [*costs[:4], costs.extrapolated]
             rows = iter(list(zip(*(column.tolist() for column in columns), strict=True)))
             try:
@@ -80,9 +82,11 @@ class SimExecutor:
                     self.shares.add_first(count - length_hint(rows), costs.device_ns, costs.share)
             context_tokens, max_context = context_tokens + count * num_decodes, max_context + count
 
-    def _costs_one_by_one(self, num_decodes: int, context_tokens: int, max_context: int) -> Iterator[PlainCost]:
+    def _costs_one_by_one(
+        self, num_decodes: int, context_tokens: int, max_context: int, shared_tokens: int
+    ) -> Iterator[PlainCost]:
         while True:
-            shape = StepShape((), num_decodes, context_tokens, max_context, num_decodes, 0)
+            shape = StepShape((), num_decodes, context_tokens, max_context, num_decodes, shared_tokens=shared_tokens)
             cost = self._cost_model.step_cost(shape)
             if cost.share is not None:
                 self.shares.add(cost.device_ns, cost.share)

@@ -71,7 +71,9 @@ class Stretch:
         size, running, decode = batch.size, len(core.running), StepKind.DECODE
         pipe = deque(Planned(step_record(f, 0, 0), f.plan.now_ns, f.end_ns, f.plan.evictions) for f in flights)
         cost, start, host_free = None, now_ns, now_ns
-        costs = self._executor.costs_of_decodes(size, batch.context_tokens + size, batch.max_context() + 1)
+        costs = self._executor.costs_of_decodes(
+            size, batch.context_tokens + size, batch.max_context() + 1, cache.num_shared_tokens
+        )
         for _ in range(num_steps):
             if horizon_ns is not None and now_ns >= horizon_ns:
                 break

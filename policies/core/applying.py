@@ -65,6 +65,7 @@ def take_stock(core: EngineCore, plan: StepPlan) -> None:
     plan.num_waiting = len(core.waiting)
     plan.num_free_blocks = core.kv_cache.pool.num_free
     plan.num_cached_blocks = core.kv_cache.index.num_evictable
+    plan.shared_tokens = core.kv_cache.num_shared_tokens
     plan.kv_tokens = core.batch.context_tokens
     if core.loose:
         plan.kv_tokens += sum(sequence.computed for sequence in core.loose.values())

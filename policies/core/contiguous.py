@@ -30,6 +30,7 @@ class ContiguousMemory:
     """Ranges of blocks, one a running sequence."""
 
     caching = False
+    num_shared_tokens = 0
 
     def __init__(self, num_blocks: int, block_size: int, *, grants: GrantLog | None = None) -> None:
         """With `grants` the ranges are told."""

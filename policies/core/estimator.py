@@ -22,6 +22,9 @@ class StepShape(NamedTuple):
     num_unfinished: int = 0
     """Of the rows, those of chunks that end before their prompt does: they get no token, and some engines leave them
     out."""
+    shared_tokens: int = 0
+    """Context that several sequences have in the same KV blocks: of each such token all its readers but one, summed
+    over all that run."""
 
 
 class Share(NamedTuple):

@@ -54,6 +54,8 @@ class HashBlocks:
         self._root = Node(None, (), TokenStream.__new__(TokenStream), 0, 0)
         self.num_evictable = 0
         """Blocks that nobody uses; their content can still be matched."""
+        self.num_shared = 0
+        """Uses of blocks beyond the first one of each."""
 
     def match(self, stream: TokenStream, max_blocks: int) -> Match:
         """The longest prefix of `stream`, at most `max_blocks` blocks, that is held. Changes nothing."""
@@ -91,7 +93,9 @@ class HashBlocks:
             if length < node.length:
                 node = self._split(node, length)
             run = node.runs[0]
-            if not run.num_users:
+            if run.num_users:
+                self.num_shared += length
+            else:
                 self._order.reused(run)
                 self.num_evictable -= length
             run.num_users += 1
@@ -155,7 +159,9 @@ class HashBlocks:
             for run in lease.runs_from_tail():
                 run.num_users -= 1
                 run.last_used = self._counter
-                if not run.num_users:
+                if run.num_users:
+                    self.num_shared -= len(run.ids)
+                else:
                     self._order.freed(run)
                     self.num_evictable += len(run.ids)
 
@@ -220,7 +226,7 @@ class HashBlocks:
 
     def check_integrity(self) -> None:
         """Assert the invariants, walking the whole trie."""
-        evictable, stack = 0, [self._root]
+        evictable, shared, stack = 0, 0, [self._root]
         while stack:
             node = stack.pop()
             for run in node.runs:
@@ -228,6 +234,7 @@ class HashBlocks:
                 assert len(run.ids) == node.length > 0, (run.owner, node.length)
                 assert run.num_users >= 0, (run.owner, run.num_users)
                 evictable += 0 if run.num_users else node.length
+                shared += max(run.num_users - 1, 0) * node.length
             for key, child in node.children.items():
                 assert child.parent is node, (child.start, node.start)
                 assert child.key == key, (child.key, key)
@@ -235,4 +242,5 @@ class HashBlocks:
                 assert child.start == node.start + node.length, (child.start, node.start, node.length)
                 stack.append(child)
         assert evictable == self.num_evictable, (evictable, self.num_evictable)
+        assert shared == self.num_shared, (shared, self.num_shared)
         self._order.check_integrity({run for run in self.runs() if not run.num_users})

@@ -38,6 +38,11 @@ class KVCache:
         """Since the list was last emptied; the core empties it once a step."""
         self.grants = grants
 
+    @property
+    def num_shared_tokens(self) -> int:
+        """Tokens in blocks that several sequences use: of each block all its users but one."""
+        return self.index.num_shared * self.block_size
+
     def match(self, sequence: Sequence) -> Match:
         """The cached prefix of what the sequence must compute: at least its last known token is left out."""
         if not self.caching:

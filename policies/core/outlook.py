@@ -49,7 +49,8 @@ class Outlook:
                 after = sequence.computed + wanted
                 number, context, longest = number + 1, context + after, max(longest, after)
                 drafts += wanted - 1
-        return StepShape((), number, context, longest, number, drafts)
+        shared = core.kv_cache.num_shared_tokens
+        return StepShape((), number, context, longest, number, drafts, shared_tokens=shared)
 
     def prefills(self) -> Iterator[Prefill]:
         """The prompts in the order in which they get tokens: those that run, then those that the free slots may admit.

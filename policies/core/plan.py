@@ -157,6 +157,8 @@ class StepPlan:
     num_cached_blocks: int = 0
     kv_tokens: int = 0
     """Summed context of all that run, after the step, those included that it has nothing for."""
+    shared_tokens: int = 0
+    """Of it, what another that runs has in the same blocks: of each such token all its readers but one."""
 
     @property
     def num_tokens(self) -> int:
@@ -176,7 +178,9 @@ class StepPlan:
         """The step as a cost model sees it."""
         if not self.rows:
             size = self.num_decodes
-            return StepShape((), size, self.decode_context_tokens, self.max_decode_context, size, 0)
+            return StepShape(
+                (), size, self.decode_context_tokens, self.max_decode_context, size, shared_tokens=self.shared_tokens
+            )
         chunks, decodes, context, longest, unfinished = (
             [],
             self.num_decodes,
@@ -194,7 +198,8 @@ class StepPlan:
                 context += after
                 longest = max(longest, after)
         drafts = sum(row.num_drafts for row in self.rows if not row.is_prefill)
-        return StepShape(chunks, decodes, context, longest, decodes + len(chunks), drafts, unfinished)
+        samples = decodes + len(chunks)
+        return StepShape(chunks, decodes, context, longest, samples, drafts, unfinished, self.shared_tokens)
 
     def digest(self) -> str:
         """What was decided, as one line: equal digests are equal plans."""

@@ -72,6 +72,11 @@ class RadixCache:
         """Matches made for the order of the queue so far."""
         self._asks_generously = asks_generously and page_size > 1
 
+    @property
+    def num_shared_tokens(self) -> int:
+        """Tokens that several sequences have locked: of each all who have but one."""
+        return self.tree.num_shared
+
     # Look-ups
 
     def match(self, sequence: Sequence) -> RadixMatch:

@@ -55,6 +55,8 @@ class RadixTree:
         """Tokens held."""
         self.num_protected = 0
         """Of these, tokens under a lock."""
+        self.num_shared = 0
+        """Locks on tokens beyond the first one of each."""
 
     @property
     def num_evictable(self) -> int:
@@ -147,7 +149,9 @@ class RadixTree:
         assert node.is_held, f"lock of an evicted node of {node.owner}"
         parent = node.parent
         while parent is not None:
-            if not node.num_locks:
+            if node.num_locks:
+                self.num_shared += node.num_tokens
+            else:
                 self.num_protected += node.num_tokens
             node.num_locks += 1
             node, parent = parent, parent.parent
@@ -158,7 +162,9 @@ class RadixTree:
         while parent is not None:
             assert node.num_locks > 0, f"unlock of a node of {node.owner} that is not locked"
             node.num_locks -= 1
-            if not node.num_locks:
+            if node.num_locks:
+                self.num_shared -= node.num_tokens
+            else:
                 self.num_protected -= node.num_tokens
                 self._note(node)
             node, parent = parent, parent.parent
@@ -248,4 +254,5 @@ class RadixTree:
         assert self.num_nodes == len(nodes), (self.num_nodes, len(nodes))
         assert self.num_tokens == sum(node.num_tokens for node in nodes), self.num_tokens
         assert self.num_protected == sum(node.num_tokens for node in nodes if node.num_locks), self.num_protected
+        assert self.num_shared == sum(max(node.num_locks - 1, 0) * node.num_tokens for node in nodes), self.num_shared
         self._leaves.check_integrity([node for node in nodes if node.is_evictable_leaf])

@@ -15,10 +15,8 @@ from ..step_work import StepWork
 from ..streams import host_clock
 from ..upload import Uploader
 from .marks import marks_for
-from .steps import TimedStep
+from .steps import BLOCK_SIZE, TimedStep
 from .watched import WatchedModel, kernel_times
-
-BLOCK_SIZE = 16
 
 
 class StepBench:
@@ -56,6 +54,7 @@ class StepBench:
         ends = np.cumsum(needed).tolist()
         for row, (end, count) in enumerate(zip(ends, needed, strict=True), 1):
             tables[row, :count] = order[end - count : end]
+        tables[2 : len(step.contexts) + 1, : step.common // BLOCK_SIZE] = tables[1, : step.common // BLOCK_SIZE]
         state.tables.copy_(torch.from_numpy(tables))
         num_decodes = len(step.contexts)
         state.members.zero_()

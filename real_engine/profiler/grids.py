@@ -6,14 +6,14 @@ full   for a GPU: linear layers on both sides of each tile edge, chunks on a gri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
 import numpy as np
 
-from .steps import TimedStep
+from .steps import BLOCK_SIZE, TimedStep
 
 GridName = Literal["small", "full"]
 
@@ -86,9 +86,10 @@ GRIDS: dict[GridName, Grid] = {"small": SMALL, "full": FULL}
 
 def steps_of(grid: Grid, max_context: int, seed: int) -> list[TimedStep]:
     """The steps of a grid for a model of so many positions, each once; the same seed draws the same ones."""
-    unequal, joint, whole = (np.random.default_rng([seed, number]) for number in range(3))
+    unequal, joint, whole, common = (np.random.default_rng([seed, number]) for number in range(4))
     steps = [*_by_tokens(grid), *_decodes(grid), *_unequal(grid, unequal), *_chunks(grid), *_joint(grid, joint)]
     steps += _whole(grid, min(max_context, max(grid.contexts)), whole)
+    steps += _in_common([step for step in steps if step.is_whole and not step.chunks], common)
     return [step for step in dict.fromkeys(steps) if max(step.lengths) <= max_context]
 
 
@@ -145,6 +146,15 @@ def _whole(grid: Grid, max_context: int, rng: np.random.Generator) -> Iterator[T
             room = grid.most_step_tokens - len(contexts)
             chunks = _any_chunks(grid, max_context, room, rng) if kind != "decode" else ()
             yield TimedStep(contexts, chunks, is_whole=True)
+
+
+def _in_common(decodes: Sequence[TimedStep], rng: np.random.Generator) -> Iterator[TimedStep]:
+    """The same steps again, with the first 30 to 100 % of the shortest context in the same blocks."""
+    for step in decodes:
+        most = (min(step.contexts) - 1) // BLOCK_SIZE  # this step's token is written to a block of its own
+        if len(step.contexts) > 1 and most:
+            num_blocks = max(1, round(most * rng.uniform(0.3, 1.0)))
+            yield step._replace(common=num_blocks * BLOCK_SIZE)
 
 
 def _any_decodes(grid: Grid, max_context: int, rng: np.random.Generator) -> tuple[int, ...]:

@@ -13,13 +13,13 @@ from ...policies.core.model_spec import ModelSpec
 from ..devices import DTYPES, DeviceError, find_device
 from ..graphs import buckets, can_capture
 from ..model.loading import config_of, load_model
-from .bench import BLOCK_SIZE, StepBench, block_bytes, blocks_of
+from .bench import StepBench, block_bytes, blocks_of
 from .facts import clock, device_name, software
 from .grids import Grid, steps_of
 from .host_costs import HostCost, host_costs
 from .memory import SHARE, is_out_of_memory
 from .peaks import Peaks, measure_peaks
-from .steps import TimedStep
+from .steps import BLOCK_SIZE, TimedStep
 from .visit import Visit, visit
 
 LARGEST_BATCH = 1 << 13

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from ...policies.core.estimator import StepShape
 
 SHORT_TOKENS = 64
+BLOCK_SIZE = 16
+"""Tokens of a KV block while profiling."""
 
 
 class TimedStep(NamedTuple):
@@ -19,6 +21,8 @@ class TimedStep(NamedTuple):
     """`(q, kv)` of each: new tokens, at least 2, and cached ones."""
     is_whole: bool = False
     """Timed as a whole only, to hold the sum of kernels against it."""
+    common: int = 0
+    """Tokens at the beginning of their contexts that all decodes have in the same KV blocks; whole blocks."""
 
     @property
     def num_tokens(self) -> int:
@@ -44,13 +48,18 @@ class TimedStep(NamedTuple):
         """The step as a cost model sees it."""
         contexts = self.contexts
         longest = max(contexts, default=0)
-        return StepShape(list(self.chunks), len(contexts), sum(contexts), longest, self.num_rows)
+        shared = self.common * max(len(contexts) - 1, 0)
+        return StepShape(list(self.chunks), len(contexts), sum(contexts), longest, self.num_rows, shared_tokens=shared)
 
     def name(self) -> str:
-        """One word; equal words are equal steps: `d8x1024,2x4096+c512@0` is 8 decodes, 2 longer ones and a chunk."""
+        """One word; equal words are equal steps: `d8x1024,2x4096+c512@0` is 8 decodes, 2 longer ones and a chunk.
+
+        `+s256` behind them: the decodes have their first 256 tokens in the same blocks.
+        """
         decodes = ",".join(f"{count}x{context}" for context, count in _runs(self.contexts))
         parts = [f"d{decodes}"] if decodes else []
         parts += [f"c{q}@{kv}" for q, kv in self.chunks]
+        parts += [f"s{self.common}"] * bool(self.common)
         return ("whole:" if self.is_whole else "") + "+".join(parts)
 
     @classmethod
@@ -60,15 +69,18 @@ class TimedStep(NamedTuple):
         del whole
         contexts: list[int] = []
         chunks: list[tuple[int, int]] = []
+        common = 0
         for part in rest.split("+"):
-            if part.startswith("c"):
+            if part.startswith("s"):
+                common = int(part[1:])
+            elif part.startswith("c"):
                 q, _, kv = part[1:].partition("@")
                 chunks.append((int(q), int(kv)))
             else:
                 for run in part[1:].split(","):
                     count, _, context = run.partition("x")
                     contexts += [int(context)] * int(count)
-        return cls(tuple(contexts), tuple(chunks), is_whole="whole:" in name)
+        return cls(tuple(contexts), tuple(chunks), is_whole="whole:" in name, common=common)
 
 
 def _runs(contexts: Sequence[int]) -> list[tuple[int, int]]:

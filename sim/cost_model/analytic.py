@@ -76,7 +76,7 @@ class AnalyticCostModel:
 
     def step_cost(self, shape: StepShape) -> StepCost:
         """Cost of one step of this shape."""
-        chunks, num_decodes, context, _, num_samples, num_drafts, _ = shape
+        chunks, num_decodes, context, _, num_samples, num_drafts, *_ = shape
         if chunks or num_drafts or num_samples != num_decodes:
             return self._mixed_cost(shape)
         lines = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
@@ -92,11 +92,13 @@ class AnalyticCostModel:
             (memory + context * memory_slope) >> TICK_BITS,
         )
 
-    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> StretchCost:
+    def decode_stretch(
+        self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int, shared_tokens: int = 0
+    ) -> StretchCost:
         """Costs of `num_steps` steps of the same decodes, whose contexts grow by one each step.
 
-        `context_tokens` (summed) and `max_context` are the first step's; `max_context` is for models that see
-        it. Equal, to the nanosecond, to asking for each step alone.
+        `context_tokens` (summed) and `max_context` are the first step's; `max_context` and `shared_tokens` are for
+        models that see them. Equal, to the nanosecond, to asking for each step alone.
         """
         assert num_decodes > 0, f"a stretch of {num_decodes} decodes"
         lines = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
@@ -113,7 +115,7 @@ class AnalyticCostModel:
         return StretchCost(device, np.full(num_steps, host_ns, dtype=np.int64), compute, memory)
 
     def _mixed_cost(self, shape: StepShape) -> StepCost:
-        chunks, num_decodes, context, _, num_samples, num_drafts, _ = shape
+        chunks, num_decodes, context, _, num_samples, num_drafts, *_ = shape
         num_tokens = sum([q for q, _ in chunks]) + num_decodes + num_drafts
         device = compute = memory = 0
         for group in self._attention:

@@ -140,6 +140,16 @@ class UnequalContexts(Section):
     """The same for each decode in it."""
 
 
+class SharedContexts(Section):
+    """Decodes that have context in the same KV blocks, of which what is read again may be in a cache of the device.
+
+    `time = time(context) - alpha (time(context) - time(context - shared))` of attention: 0 where reading it again
+    takes as long as the first time, 1 where it takes none.
+    """
+
+    alpha: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
 class Errors(Section):
     """|predicted - measured| / measured of points that a curve was not given."""
 
@@ -183,6 +193,8 @@ class Fit(Section):
     """By what they hold, where the table has whole steps."""
     unequal_contexts_error: tuple[float, float] | None = None
     """Mean |error| over steps of unequal contexts, without the correction and with it."""
+    shared_contexts_error: tuple[float, float] | None = None
+    """Mean |error| of what a step of decodes saves by context in the same blocks, as a share of the step, likewise."""
 
 
 class ProfileHeader(Section):
@@ -222,5 +234,6 @@ class ProfileHeader(Section):
     host: Host = Host()
     residual: Residuals = Residuals()
     unequal_contexts: UnequalContexts = UnequalContexts()
+    shared_contexts: SharedContexts = SharedContexts()
     fit: Fit | None = None
     """None: a table that has not been fitted."""

@@ -76,6 +76,7 @@ class ProfiledCostModel:
         unequal = header.unequal_contexts
         self._corrects_decodes = unequal.applied
         self._unequal_contexts = unequal
+        self._shared_alpha = header.shared_contexts.alpha
         self._factors, self._added_ns = header.residual.factors(), header.residual.added_ns()
         self._is_sampled_only = header.logits == "sampled"
         self._tokens: dict[int, Part] = {}
@@ -87,15 +88,19 @@ class ProfiledCostModel:
         if shape.num_unfinished and self._is_sampled_only:
             shape = shape._replace(num_samples=shape.num_samples - shape.num_unfinished, num_unfinished=0)
         floor = self._analytic.step_cost(shape)
-        chunks, num_decodes, context, longest, num_samples, num_drafts, _ = shape
+        chunks, num_decodes, context, longest, num_samples, num_drafts, _, shared = shape
         if chunks or num_drafts or num_samples != num_decodes:
             return self._mixed(shape, floor)
         if not num_decodes:
             return floor
         rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         ns, basis = line.at(context)
+        saved = 0.0
+        if shared and self._shared_alpha:
+            saved = self._shared_alpha * (ns - line.at(context - min(shared, context - longest))[0])
         if self._corrects_decodes and num_decodes * longest > context:
             ns += self._unequal(num_decodes, ns, line.at(num_decodes * longest)[0], NS_PER_US * self._layers)
+        ns -= saved
         factor, added_ns = self._factors[0], self._added_ns[0]
         if basis != Basis.INTERPOLATED:
             return rest.plus(ns, basis).step(factor, added_ns, floor)
@@ -103,7 +108,7 @@ class ProfiledCostModel:
         return StepCost(device_ns, *floor[1:4], rest.extrapolated_ns > 0, share)
 
     def decode_stretch(
-        self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int
+        self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int, shared_tokens: int = 0
     ) -> ProfiledStretch:
         """Costs of `num_steps` steps of the same decodes, whose contexts grow by one each step.
 
@@ -112,10 +117,16 @@ class ProfiledCostModel:
         floor = self._analytic.decode_stretch(num_decodes, context_tokens, max_context, num_steps)
         rest, line, _ = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         steps: NDArray[np.int64] = np.arange(num_steps, dtype=np.int64)
-        ns, basis = line.along(context_tokens + num_decodes * steps)
+        context = context_tokens + num_decodes * steps
+        ns, basis = line.along(context)
+        saved: Any = 0.0
+        if shared_tokens and self._shared_alpha:
+            again = np.minimum(shared_tokens, context - max_context - steps)
+            saved = self._shared_alpha * (ns - line.along(context - again)[0])
         if self._corrects_decodes and num_decodes * max_context > context_tokens:
             longest = line.along(num_decodes * (max_context + steps))[0]
             ns += self._unequal(num_decodes, ns, longest, NS_PER_US * self._layers)
+        ns -= saved
         factor = self._factors[0]
         whole = np.rint((rest.ns + ns) * factor + self._added_ns[0]).astype(np.int64)
         device = np.maximum(whole, np.maximum(floor.compute_ns, floor.memory_ns))
@@ -136,7 +147,7 @@ class ProfiledCostModel:
         return self.floors.roofline.launch_s(self.floors.kernel(name, size)) * US_PER_S, Basis.DATA_SHEET
 
     def _mixed(self, shape: StepShape, floor: StepCost) -> StepCost:
-        chunks, num_decodes, context, longest, num_samples, num_drafts, _ = shape
+        chunks, num_decodes, context, longest, num_samples, num_drafts, _, shared = shape
         q_tokens = sum(q for q, _ in chunks)
         num_tokens, num_rows = q_tokens + num_decodes + num_drafts, num_samples + num_drafts
         kind = 2 if q_tokens and num_decodes else bool(q_tokens)
@@ -148,8 +159,15 @@ class ProfiledCostModel:
         us, basis = self._attention.of_chunks(chunks, queries, mean)
         if queries > 1 and longest > mean:
             us += self._unequal_us(chunks, queries, mean, longest)
+        if shared and num_decodes and self._shared_alpha:
+            us -= self._saved_us(queries, mean, mean - min(shared, context - longest) / num_decodes)
         kernels = rest.plus(us * NS_PER_US * self._layers, basis)
         return kernels.step(self._factors[kind], self._added_ns[kind], floor)
+
+    def _saved_us(self, queries: int, mean: float, distinct: float) -> float:
+        """What context in the same blocks saves of attention of the decodes, in one layer."""
+        whole, once = (self._attention.at(0, 0, queries, context)[0] for context in (mean, distinct))
+        return self._shared_alpha * (whole - once)
 
     def _unequal_us(self, chunks: Sequence[tuple[int, int]], queries: int, mean: float, longest: float) -> float:
         """What unequal contexts of the decodes add to attention, in one layer."""

@@ -39,7 +39,9 @@ class Residual:
 class StretchPricer(StepTimeEstimator, Protocol):
     """A cost model that prices a stretch of decode-only steps at once."""
 
-    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> PricedStretch:
+    def decode_stretch(
+        self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int, shared_tokens: int = 0
+    ) -> PricedStretch:
         """Costs of `num_steps` steps of the same decodes, whose contexts grow by one each step."""
         ...
 
@@ -56,8 +58,10 @@ class ResidualCostModel:
         cost = self.kernels.step_cost(shape)
         return cost._replace(device_ns=max(cost.device_ns + self.residual.of(shape), cost.compute_ns, cost.memory_ns))
 
-    def decode_stretch(self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int) -> PricedStretch:
+    def decode_stretch(
+        self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int, shared_tokens: int = 0
+    ) -> PricedStretch:
         """Equal, to the nanosecond, to asking for each step alone."""
-        cost = self.kernels.decode_stretch(num_decodes, context_tokens, max_context, num_steps)
+        cost = self.kernels.decode_stretch(num_decodes, context_tokens, max_context, num_steps, shared_tokens)
         floor = np.maximum(cost.compute_ns, cost.memory_ns)
         return cost._replace(device_ns=np.maximum(cost.device_ns + self.residual.decode_ns, floor))

@@ -45,6 +45,13 @@ def test_steps_come_back_from_their_file(tmp_path: Path) -> None:
     assert read_steps(tmp_path / "nowhere") == []
 
 
+def test_a_file_from_before_steps_shared_blocks_is_read(tmp_path: Path) -> None:
+    steps = steps_of(fitted())
+    lines = [line.rpartition(",")[0] for line in steps_csv(steps).splitlines()]
+    write_zipped(tmp_path / STEPS, "\n".join(lines))
+    assert read_steps(tmp_path) == steps
+
+
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from llmsim.policies.core.engine import EngineCore
@@ -63,6 +64,8 @@ class Device:
         self.num_grants = 0
         self.num_pointed_anew = 0
         """Grants that put other blocks in place of those that stood there."""
+        self.most_shared = 0
+        """Uses of blocks beyond the first one of each, in the step that had most of them."""
         self._size = block_size
         self._memory: dict[Place, int] = {}
         self._host: dict[Sequence, list[list[int | None]]] = {}
@@ -84,6 +87,7 @@ class Device:
         for written in _written(core, plan):
             self._write(written)
         self._check(core)
+        self._check_sharing(plan)
 
     def committed(self, plan: StepPlan) -> None:
         """What was written for drafts that were rejected is no content of anyone."""
@@ -126,6 +130,12 @@ class Device:
                 found = self._memory.get(self._place(sequence, position))
                 wanted = self._prefixes.upto(sequence.stream, position)
                 assert found == wanted, f"{sequence} reads {found} for {wanted} at token {position}"
+
+    def _check_sharing(self, plan: StepPlan) -> None:
+        uses = Counter(block for row in self.mirror.rows.values() for block in row)
+        again = sum(uses.values()) - len(uses)
+        assert plan.shared_tokens == again * self._size
+        self.most_shared = max(self.most_shared, again)
 
 
 def _written(core: EngineCore, plan: StepPlan) -> Iterable[Range]:

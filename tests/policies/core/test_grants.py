@@ -118,17 +118,19 @@ KINDS: dict[str, Seeded] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_the_cores_tables_and_lead_to_ones_own_content(kind: str) -> None:
-    num_preempted = num_anew = num_hits = num_swapped = 0
+    num_preempted = num_anew = num_hits = num_swapped = most_shared = 0
     for seed in range(NUM_SEEDS):
         driven = mirrored_run(seed, KINDS[kind])
         assert isinstance(driven.core, MirroredCore)
         num_anew += driven.core.device.num_pointed_anew
+        most_shared = max(most_shared, driven.core.device.most_shared)
         for flight in driven.flights:
             num_preempted += len(flight.plan.preempted)
             num_hits += sum(admission.num_cached_tokens > 0 for admission in flight.plan.admitted)
             num_swapped += sum(swap.kind is EventKind.SWAP_IN for swap in flight.plan.swaps)
     assert (num_preempted > 0) == (kind != "ranges")
     assert (num_hits > 20) == (kind != "ranges")
+    assert (most_shared > 1) == (kind != "ranges")
     assert (num_swapped > 10) == kind.startswith("swaps")
     if "16" not in kind:  # where duplicates are rare
         assert (num_anew > 0) == kind.startswith("pages")

@@ -14,7 +14,7 @@ from llmsim.kernels.torch_backend import TorchKernels
 from llmsim.real_engine.model.loading import load_model
 from llmsim.real_engine.profiler.bench import StepBench, blocks_of
 from llmsim.real_engine.profiler.grids import GRIDS, steps_of
-from llmsim.real_engine.profiler.steps import TimedStep
+from llmsim.real_engine.profiler.steps import BLOCK_SIZE, TimedStep
 from llmsim.tests.support.profiling import CONFIG
 
 MIXED = TimedStep(contexts=(5, 40, 40), chunks=((7, 20), (3, 0)))
@@ -60,14 +60,30 @@ def test_a_step_can_be_run_again_and_again(bench: StepBench) -> None:
     assert before.tolist()[: 1 + MIXED.num_rows] == [0, 4, 39, 39, 0, 0]
 
 
+def test_decodes_read_what_they_have_in_common_from_the_same_blocks(bench: StepBench) -> None:
+    step = TimedStep((40, 35, 33), is_whole=True)
+    bench.prepare(step)
+    apart = bench._state.tables[1:4].clone()
+    bench.prepare(step._replace(common=32))
+    table = bench._state.tables[1:4]
+    assert len(set(apart.flatten().tolist()) - {0}) == 9
+    assert torch.equal(table[:, :2], table[:1, :2].expand(3, 2))
+    assert len(set(table[:, 2].tolist())) == 3
+    assert bench.whole_us() > 0
+    assert step._replace(common=32).shape().shared_tokens == 64
+
+
 @given(
     st.lists(st.integers(1, 4), max_size=6),
     st.lists(st.tuples(st.integers(2, 9), st.integers(0, 9)), max_size=3),
     st.booleans(),
+    st.sampled_from((0, 16, 256)),
 )
-def test_a_step_comes_back_from_its_name(contexts: list[int], chunks: list[tuple[int, int]], is_whole: bool) -> None:
+def test_a_step_comes_back_from_its_name(
+    contexts: list[int], chunks: list[tuple[int, int]], is_whole: bool, common: int
+) -> None:
     assume(contexts or chunks)
-    step = TimedStep(tuple(contexts), tuple(chunks), is_whole)
+    step = TimedStep(tuple(contexts), tuple(chunks), is_whole, common)
     assert TimedStep.of_name(step.name()) == step
 
 
@@ -81,3 +97,7 @@ def test_a_grid_keeps_to_the_positions_of_the_model(name: str) -> None:
     assert all(q > 1 for step in steps for q, _ in step.chunks)
     whole = [step for step in steps if step.is_whole]
     assert {bool(step.contexts) + 2 * bool(step.chunks) for step in whole} == {1, 2, 3}
+    common = [step for step in whole if step.common]
+    assert len(common) > grid.num_whole / 3
+    assert {step._replace(common=0) for step in common} < set(whole)
+    assert all(0 < step.common < min(step.contexts) and step.common % BLOCK_SIZE == 0 for step in common)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from llmsim.policies.core import specs
 from llmsim.policies.core.estimator import StepCost, StepShape
-from llmsim.sim.cost_model.profile_header import AttentionLaunches, Host, Residuals, UnequalContexts
+from llmsim.sim.cost_model.profile_header import AttentionLaunches, Host, Residuals, SharedContexts, UnequalContexts
 from llmsim.sim.cost_model.profiled import ProfiledCostModel
 from llmsim.sim.cost_model.timings import ProfileError
 from llmsim.tests.support.profiles import TINY, TOKEN_KERNELS, fitted, us
@@ -18,7 +19,16 @@ from llmsim.tests.support.profiles import TINY, TOKEN_KERNELS, fitted, us
 PROFILE = fitted()
 COST_MODEL = ProfiledCostModel(PROFILE, TINY)
 SKEW = UnequalContexts(applied=True, decode_alpha=0.3, mixed_alpha=0.1)
-SKEWED = ProfiledCostModel(replace(PROFILE, header=PROFILE.header.model_copy(update={"unequal_contexts": SKEW})), TINY)
+SHARED = SharedContexts(alpha=0.4)
+
+
+def with_header(**update: Any) -> ProfiledCostModel:
+    """The same timings under another header."""
+    return ProfiledCostModel(replace(PROFILE, header=PROFILE.header.model_copy(update=update)), TINY)
+
+
+SKEWED = with_header(unequal_contexts=SKEW)
+SHARING = with_header(unequal_contexts=SKEW, shared_contexts=SHARED)
 
 
 @st.composite
@@ -60,16 +70,17 @@ def test_a_profile_that_is_too_fast_is_held_to_the_floor():
     assert cost.device_ns == max(cost.compute_ns, cost.memory_ns) > 0
 
 
-@pytest.mark.parametrize("cost_model", [COST_MODEL, SKEWED], ids=["equal contexts", "corrected"])
-@given(st.integers(1, 100), st.integers(1, 20_000), st.integers(0, 60))
-def test_a_stretch_equals_its_steps_one_by_one(cost_model, num_decodes, mean_context, num_steps):
-    context, longest = num_decodes * mean_context, 2 * mean_context
-    *columns, share = cost_model.decode_stretch(num_decodes, context, longest, num_steps)
+@pytest.mark.parametrize("cost_model", [COST_MODEL, SKEWED, SHARING], ids=["equal contexts", "corrected", "shared"])
+@given(st.integers(1, 100), st.integers(1, 20_000), st.integers(0, 60), st.floats(0, 1.2))
+def test_a_stretch_equals_its_steps_one_by_one(cost_model, num_decodes, mean_context, num_steps, part):
+    context, longest = num_decodes * mean_context, mean_context if num_decodes == 1 else 2 * mean_context
+    shared = round(part * (context - longest))
+    *columns, share = cost_model.decode_stretch(num_decodes, context, longest, num_steps, shared)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     shares = list(zip(*(column.tolist() for column in share), strict=True))
     for i, row in enumerate(rows):
         stepped = cost_model.step_cost(
-            StepShape((), num_decodes, context + i * num_decodes, longest + i, num_decodes, 0)
+            StepShape((), num_decodes, context + i * num_decodes, longest + i, num_decodes, shared_tokens=shared)
         )
         assert StepCost(*row) == (*stepped[:5], None)
         assert shares[i] == stepped.share
@@ -177,6 +188,29 @@ def test_unequal_contexts_cost_more_where_the_correction_is_applied():
     mean, most = (us("attention", (0, 0, 16, context, context)) for context in (128, 1024))
     added_ns = TINY.num_layers * 0.5 * (most - mean) * 1e3
     assert corrected.device_ns == pytest.approx(COST_MODEL.step_cost(shape).device_ns + added_ns, abs=2)
+
+
+def test_context_in_the_same_blocks_costs_less_to_read_again():
+    sharing = with_header(shared_contexts=SHARED)
+    alone = StepShape((), 16, 16 * 128, 128, 16)
+    shared = alone._replace(shared_tokens=16 * 64)
+    read, once = (us("attention", (0, 0, 16, context, context)) for context in (128, 64))
+    saved_ns = TINY.num_layers * 0.4 * (read - once) * 1e3
+    assert saved_ns > 100
+    assert sharing.step_cost(alone) == COST_MODEL.step_cost(alone) == COST_MODEL.step_cost(shared)
+    priced = sharing.step_cost(shared)
+    assert priced.device_ns == pytest.approx(COST_MODEL.step_cost(alone).device_ns - saved_ns, abs=2)
+    beside, beside_shared = (shape._replace(prefill_chunks=((64, 0),), num_samples=17) for shape in (alone, shared))
+    mixed_ns = COST_MODEL.step_cost(beside).device_ns - saved_ns
+    assert sharing.step_cost(beside_shared).device_ns == pytest.approx(mixed_ns, abs=2)
+
+
+def test_no_more_is_shared_than_lies_before_one_of_the_decodes():
+    sharing = with_header(shared_contexts=SHARED)
+    shape = StepShape((), 16, 16 * 128, 128, 16, shared_tokens=15 * 128)
+    assert sharing.step_cost(shape._replace(shared_tokens=10**6)) == sharing.step_cost(shape)
+    one = StepShape((), 1, 128, 128, 1)
+    assert sharing.step_cost(one._replace(shared_tokens=100)) == sharing.step_cost(one)
 
 
 def test_beside_a_prefill_the_longest_context_ends_so_much_later():
