@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..sim.cost_model.timings import SHAPES, ProfileError, Shape, Timing
 from .checks import check_timings, merged
 from .held_out import SHARE, errors_of, held_out_errors
 from .holes import fill
+from .row_groups import best_extra
 from .shared import fit_shared
 from .step_residual import fit_residual
 from .tiles import best_tile
@@ -46,7 +47,7 @@ def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False, steps: 
     for kernel, measured in by_kernel.items():
         if measured:
             rng = np.random.default_rng([seed, len(kernels)])
-            kernels[kernel], found = _kernel_fit(kernel, measured, floors, rng, table.header.attention)
+            kernels[kernel], found = _kernel_fit(kernel, measured, floors, rng, table.header)
             errors += found
     overall = errors_of(errors)
     if overall is None:
@@ -58,11 +59,28 @@ def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False, steps: 
         seed=seed, held_out_share=SHARE, held_out=overall, kernels=kernels, unequal_contexts_error=correction_error
     )
     applied = correct_unequal or table.header.unequal_contexts.applied
-    tiles = {kernel: best_tile(_points(by_kernel[kernel])) for kernel in GEMMS if by_kernel[kernel]}
-    update = {"fit": whole, "tiles": tiles, "unequal_contexts": correction.model_copy(update={"applied": applied})}
+    linear = {kernel: _points(by_kernel[kernel]) for kernel in GEMMS if by_kernel[kernel]}
+    groups = _row_groups(linear) if is_cpu(table.header) else {}
+    update = {
+        "fit": whole,
+        "row_groups": groups,
+        "tiles": {kernel: best_tile(points) for kernel, points in linear.items() if kernel not in groups},
+        "unequal_contexts": correction.model_copy(update={"applied": applied}),
+    }
     equal = [timing for timing in timings if timing.kernel != "attention" or timing.shape[4] <= timing.shape[3]]
     fitted = Profile(table.header.model_copy(update=update), [*equal, *holes], table.path)
     return _held_against(fitted, whole, steps, seed) if steps else fitted
+
+
+def is_cpu(header: ProfileHeader) -> bool:
+    """Whether threads computed, and a library for matrices on a CPU with them."""
+    return header.threads is not None
+
+
+def _row_groups(linear: Mapping[str, Mapping[Shape, float]]) -> dict[str, tuple[float, ...]]:
+    """Of the linear layers whose points groups of rows explain, what rows left over take."""
+    found = {kernel: best_extra(points) for kernel, points in linear.items()}
+    return {kernel: extra for kernel, extra in found.items() if extra is not None}
 
 
 def _held_against(fitted: Profile, whole: Fit, steps: Sequence[WholeStep], seed: int) -> Profile:
@@ -84,12 +102,12 @@ def floors_of(header: ProfileHeader) -> KernelFloors:
 
 
 def _kernel_fit(
-    kernel: str, timings: Sequence[Timing], floors: KernelFloors, rng: np.random.Generator, launched: AttentionLaunches
+    kernel: str, timings: Sequence[Timing], floors: KernelFloors, rng: np.random.Generator, header: ProfileHeader
 ) -> tuple[KernelFit, list[float]]:
     """A kernel's part of the report, and the errors of what was held out."""
     points = _equal(timings) if kernel == "attention" else _points(timings)
     derived = {timing.shape[:4] for timing in timings if timing.repeats == 0}
-    found = held_out_errors(kernel, points, floors, rng, derived, launched)
+    found = held_out_errors(kernel, points, floors, rng, derived, header.attention, in_groups=is_cpu(header))
     columns = zip(*points, strict=True)
     grid = {name: (min(xs), max(xs)) for name, xs in zip(SHAPES[kernel], columns, strict=False)}
     mixed = [error for shape, error in found.items() if kernel == "attention" and shape[0] and shape[2]]

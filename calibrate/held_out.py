@@ -8,11 +8,14 @@ import numpy as np
 
 from ..sim.cost_model.attention import Attention, attention_of
 from ..sim.cost_model.curve_grid import CurveGrid
+from ..sim.cost_model.grouped_curve import GroupedCurve
 from ..sim.cost_model.kernel_floors import KernelFloors
+from ..sim.cost_model.profile import Curve
 from ..sim.cost_model.profile_header import FUSED, AttentionLaunches, Errors
 from ..sim.cost_model.tile_curve import GEMMS, TileCurve
 from ..sim.cost_model.timings import Shape
 from .holes import fill
+from .row_groups import best_extra
 from .tiles import best_tile
 
 SHARE = 0.2
@@ -27,9 +30,12 @@ def held_out_errors(
     rng: np.random.Generator,
     derived: Container[Shape] = (),
     launched: AttentionLaunches = FUSED,
+    *,
+    in_groups: bool = False,
 ) -> dict[Shape, float]:
     """|predicted / measured - 1| of a random fifth of a kernel's points, by shape; empty where there are few.
 
+    `in_groups`: a linear layer may multiply its rows in groups, as on a CPU.
     What is left is treated as a whole table is: holes in the grid of attention are filled. Points that were `derived`
     from others are never held out.
     """
@@ -41,16 +47,17 @@ def held_out_errors(
     if kernel == "attention":
         attention = attention_of(launched, {**kept, **fill(kept)}, floors.attention_us)
         return {shape: abs(_attention(attention, shape) / points[shape] - 1) for shape in sorted(left_out)}
-    tile = best_tile(kept) if kernel in GEMMS else 1
-    curve = _curve(kernel, kept, floors, tile)
+    curve = _curve(kernel, kept, floors, best_extra(kept) if in_groups and kernel in GEMMS else None)
     return {shape: abs(curve.at(shape)[0] / points[shape] - 1) for shape in sorted(left_out)}
 
 
-def _curve(kernel: str, points: Mapping[Shape, float], floors: KernelFloors, tile: int) -> CurveGrid | TileCurve:
+def _curve(kernel: str, points: Mapping[Shape, float], floors: KernelFloors, extra: tuple[float, ...] | None) -> Curve:
     def floor(*shape: int) -> float:
         return floors.floor_us(kernel, shape)
 
-    return TileCurve(points, floor, tile=tile) if kernel in GEMMS else CurveGrid(points, floor)
+    if extra is not None:
+        return GroupedCurve(points, floor, extra)
+    return TileCurve(points, floor, tile=best_tile(points)) if kernel in GEMMS else CurveGrid(points, floor)
 
 
 def _attention(curve: Attention, shape: Shape) -> float:

@@ -11,9 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..sim.cost_model.attention import Attention, attention_of
-from ..sim.cost_model.curve_grid import Basis, CurveGrid
-from ..sim.cost_model.profile import Profile
-from ..sim.cost_model.tile_curve import TileCurve
+from ..sim.cost_model.curve_grid import Basis
+from ..sim.cost_model.profile import Curve, Profile
 from ..sim.cost_model.timings import Shape
 from .fit import floors_of
 
@@ -55,7 +54,7 @@ def _draw_linear(profile: Profile, axes: Axes) -> None:
     _finish(axes, "linear layers", "tokens (lm_head: rows)")
 
 
-def _first(curve: CurveGrid | TileCurve, size: int) -> float:
+def _first(curve: Curve, size: int) -> float:
     return curve.at((size,))[0]
 
 

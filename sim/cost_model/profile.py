@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -12,11 +13,14 @@ from ...policies.core import specs
 from ...policies.core.gpu_spec import GpuSpec
 from ...policies.core.model_spec import ModelSpec
 from .curve_grid import CurveGrid, Floor
+from .grouped_curve import GroupedCurve
 from .profile_header import ProfileHeader
 from .tile_curve import TileCurve
 from .timings import ProfileError, Timing, read_timings
 
 HEADER = "profile.yaml"
+Curve: TypeAlias = CurveGrid | TileCurve | GroupedCurve
+"""Of a kernel that depends on tokens or rows alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +39,11 @@ class Profile:
         """Those of a kernel's shapes that were not measured themselves."""
         return {timing.shape for timing in self.timings if timing.kernel == kernel and timing.repeats == 0}
 
-    def curve(self, kernel: str, floor: Floor) -> CurveGrid | TileCurve:
+    def curve(self, kernel: str, floor: Floor) -> Curve:
         """The curve of a kernel that depends on tokens or rows alone; `floor` takes them."""
         points, derived = self.points(kernel), self.derived(kernel)
+        if kernel in self.header.row_groups:
+            return GroupedCurve(points, floor, self.header.row_groups[kernel], derived)
         if kernel in self.header.tiles:
             return TileCurve(points, floor, derived, self.header.tiles[kernel])
         return CurveGrid(points, floor, derived)

@@ -222,6 +222,9 @@ class ProfileHeader(Section):
     """Kernels whose time is within another's timing: `kv_write` in attention's, say."""
     tiles: dict[str, Positive] = {}
     """Tokens a tile of each linear layer, in whose steps its time rises; found by the fit."""
+    row_groups: dict[str, Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=2)]] = {}
+    """Of a CPU's linear layers, whose rows are multiplied in groups of that many: by rows left over, what a launch
+    takes beyond the line through whole groups, in microseconds; found by the fit."""
     attention: AttentionLaunches = FUSED
     graph_sizes: tuple[Positive, ...] | None = None
     """Batch sizes with a CUDA graph, to which steps of decodes alone are padded; empty: nothing is padded. None: steps

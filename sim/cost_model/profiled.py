@@ -21,9 +21,8 @@ from .joined_chunks import joined
 from .kernel import Kernel
 from .kernel_floors import US_PER_S, KernelFloors
 from .priced_part import NOTHING, Part
-from .profile import Profile, gpu_of
+from .profile import Curve, Profile, gpu_of
 from .roofline import Efficiencies
-from .tile_curve import TileCurve
 from .timings import SHAPES
 
 NS_PER_US = 1e3
@@ -219,7 +218,7 @@ class ProfiledCostModel:
                 part = part.plus(us * NS_PER_US * kernel.num_launches, basis)
         return part
 
-    def _curve(self, name: str) -> CurveGrid | TileCurve:
+    def _curve(self, name: str) -> Curve:
         floor = partial(self._floor_us, name)
         if name == "moe":
             points = self._expert_points()
