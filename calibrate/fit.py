@@ -18,7 +18,7 @@ from ..sim.cost_model.timings import SHAPES, ProfileError, Shape, Timing
 from .checks import check_timings, merged
 from .held_out import SHARE, errors_of, held_out_errors
 from .holes import fill
-from .row_groups import best_extra
+from .row_groups import best_group, rows_left_over
 from .shared import fit_shared
 from .step_residual import fit_residual
 from .tiles import best_tile
@@ -38,7 +38,8 @@ def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False, steps: 
     """The profile of a table; ProfileError where the table has a fault. The same seed holds out the same points.
 
     Timings of unequal contexts go into the correction, which steps get if asked for, and are not kept. Whole `steps`
-    give the residual; without them it is as the table says.
+    give the residual, and those of them that differ in nothing but blocks in common what these save; without them
+    both are as the table says.
     """
     timings, floors = checked(table), floors_of(table.header)
     by_kernel = {kernel: [timing for timing in timings if timing.kernel == kernel] for kernel in SHAPES}
@@ -60,7 +61,7 @@ def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False, steps: 
     )
     applied = correct_unequal or table.header.unequal_contexts.applied
     linear = {kernel: _points(by_kernel[kernel]) for kernel in GEMMS if by_kernel[kernel]}
-    groups = _row_groups(linear) if is_cpu(table.header) else {}
+    groups = _row_groups(linear) if _is_cpu(table.header) else {}
     update = {
         "fit": whole,
         "row_groups": groups,
@@ -72,14 +73,15 @@ def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False, steps: 
     return _held_against(fitted, whole, steps, seed) if steps else fitted
 
 
-def is_cpu(header: ProfileHeader) -> bool:
+def _is_cpu(header: ProfileHeader) -> bool:
     """Whether threads computed, and a library for matrices on a CPU with them."""
     return header.threads is not None
 
 
 def _row_groups(linear: Mapping[str, Mapping[Shape, float]]) -> dict[str, tuple[float, ...]]:
     """Of the linear layers whose points groups of rows explain, what rows left over take."""
-    found = {kernel: best_extra(points) for kernel, points in linear.items()}
+    groups = {kernel: best_group(points) for kernel, points in linear.items()}
+    found = {kernel: rows_left_over(linear[kernel], group) for kernel, group in groups.items() if group is not None}
     return {kernel: extra for kernel, extra in found.items() if extra is not None}
 
 
@@ -88,6 +90,8 @@ def _held_against(fitted: Profile, whole: Fit, steps: Sequence[WholeStep], seed:
     residual, errors = fit_residual(fitted, [step for step in steps if not step.shape.shared_tokens], seed)
     header = fitted.header.model_copy(update={"residual": residual})
     shared, shared_error = fit_shared(replace(fitted, header=header), steps)
+    if shared_error is None:
+        shared = header.shared_contexts
     found = whole.model_copy(update={"whole_steps": errors, "shared_contexts_error": shared_error})
     return replace(fitted, header=header.model_copy(update={"shared_contexts": shared, "fit": found}))
 
@@ -107,7 +111,7 @@ def _kernel_fit(
     """A kernel's part of the report, and the errors of what was held out."""
     points = _equal(timings) if kernel == "attention" else _points(timings)
     derived = {timing.shape[:4] for timing in timings if timing.repeats == 0}
-    found = held_out_errors(kernel, points, floors, rng, derived, header.attention, in_groups=is_cpu(header))
+    found = held_out_errors(kernel, points, floors, rng, derived, header.attention, in_groups=_is_cpu(header))
     columns = zip(*points, strict=True)
     grid = {name: (min(xs), max(xs)) for name, xs in zip(SHAPES[kernel], columns, strict=False)}
     mixed = [error for shape, error in found.items() if kernel == "attention" and shape[0] and shape[2]]

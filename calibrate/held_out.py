@@ -15,7 +15,7 @@ from ..sim.cost_model.profile_header import FUSED, AttentionLaunches, Errors
 from ..sim.cost_model.tile_curve import GEMMS, TileCurve
 from ..sim.cost_model.timings import Shape
 from .holes import fill
-from .row_groups import best_extra
+from .row_groups import best_group, rows_left_over
 from .tiles import best_tile
 
 SHARE = 0.2
@@ -37,7 +37,7 @@ def held_out_errors(
 
     `in_groups`: a linear layer may multiply its rows in groups, as on a CPU.
     What is left is treated as a whole table is: holes in the grid of attention are filled. Points that were `derived`
-    from others are never held out.
+    from others are never held out. The group of a linear layer's rows is that of all points.
     """
     shapes = sorted(shape for shape in points if shape not in derived)
     if len(shapes) < FEWEST:
@@ -47,7 +47,8 @@ def held_out_errors(
     if kernel == "attention":
         attention = attention_of(launched, {**kept, **fill(kept)}, floors.attention_us)
         return {shape: abs(_attention(attention, shape) / points[shape] - 1) for shape in sorted(left_out)}
-    curve = _curve(kernel, kept, floors, best_extra(kept) if in_groups and kernel in GEMMS else None)
+    group = best_group(points) if in_groups and kernel in GEMMS else None
+    curve = _curve(kernel, kept, floors, None if group is None else rows_left_over(kept, group))
     return {shape: abs(curve.at(shape)[0] / points[shape] - 1) for shape in sorted(left_out)}
 
 

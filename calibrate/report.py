@@ -54,7 +54,9 @@ def shared_line(header: ProfileHeader) -> str | None:
     """What decodes pay for context that others have in the same blocks; None where that was not measured."""
     if header.fit is None or header.fit.shared_contexts_error is None:
         return None
-    return f"context in the same KV blocks: read again for {1 - header.shared_contexts.alpha:.0%} of the time"
+    before, after = header.fit.shared_contexts_error
+    price = f"context in the same KV blocks costs {1 - header.shared_contexts.alpha:.0%} of the first reading again"
+    return f"{price}; left out, what a step saves by it is off by {after:.1%} of the step, else by {before:.1%}"
 
 
 def _residual(residual: Residuals, kind: str) -> str:

@@ -10,52 +10,52 @@ from ..sim.cost_model.timings import Shape
 
 GROUPS = (2, 3, 4, 5, 6, 8)
 FEWEST = 2
-"""Points of each number of rows left over below which nothing is said of it."""
+"""Points of each number of rows left over without which a group is not considered."""
+DECISIVE = 0.6
+"""A group is one where points are told at least so much better with it: noise alone makes some seem a little better."""
 
 
-def best_extra(points: Mapping[Shape, float]) -> tuple[float, ...] | None:
-    """By rows left over, what they take beyond the line through whole groups; None where no group explains the points.
-
-    The group is the one with which each point is best told without it, if that is better than a line through all.
-    """
+def best_group(points: Mapping[Shape, float]) -> int | None:
+    """The group with which each point is best told without it; None where a line through all tells them as well."""
     times = {shape[0]: time for shape, time in points.items()}
-    errors = {group: found for group in GROUPS if (found := _error(times, group)) is not None}
-    if not errors:
-        return None
-    group = min(errors, key=lambda group: errors[group][0] / errors[group][1])
-    grouped, plain = errors[group]
-    return _extra(times, group) if grouped < plain else None
+    ratios = {group: ratio for group in GROUPS if (ratio := _ratio(times, group)) is not None}
+    group = min(ratios, key=lambda group: ratios[group], default=None)
+    return None if group is None or ratios[group] > DECISIVE else group
 
 
-def _error(times: Mapping[int, float], group: int) -> tuple[float, float] | None:
-    """Sums of |predicted / measured - 1|, each point left out: by groups, and on the line through all points.
+def rows_left_over(points: Mapping[Shape, float], group: int) -> tuple[float, ...] | None:
+    """By rows left over, the median of what is measured beyond the line through whole groups, not below 0.
 
-    Of the points that groups have something to say of. None where residues lack points.
+    None where of some number of them nothing is known.
     """
-    if _extra(times, group) is None:
+    return _extra({shape[0]: time for shape, time in points.items()}, group, fewest=1)
+
+
+def _ratio(times: Mapping[int, float], group: int) -> float | None:
+    """Sum of |predicted / measured - 1|, each point left out, by groups, as a share of that by a line through all.
+
+    Of the points that groups have something to say of. None where they say nothing, or the line is exact.
+    """
+    if _extra(times, group, FEWEST) is None:
         return None
     grouped = plain = 0.0
     for size, time in times.items():
         others = {other: t for other, t in times.items() if other != size}
-        on_all, base, extra = on_line(sorted(others.items()), size), _base(others, group, size), _extra(others, group)
+        on_all, extra = on_line(sorted(others.items()), size), _extra(others, group, fewest=1)
+        base = on_line(whole_groups(others, group), size)
         if on_all is not None and base is not None and extra is not None:
             grouped += abs((base + extra[size % group]) / time - 1)
             plain += abs(on_all / time - 1)
-    return (grouped, plain) if plain else None
+    return grouped / plain if plain else None
 
 
-def _base(times: Mapping[int, float], group: int, size: int) -> float | None:
-    return on_line(whole_groups(times, group), size)
-
-
-def _extra(times: Mapping[int, float], group: int) -> tuple[float, ...] | None:
-    """Medians of what is measured above the line; None where too little is."""
+def _extra(times: Mapping[int, float], group: int, fewest: int) -> tuple[float, ...] | None:
     beyond: dict[int, list[float]] = {rest: [] for rest in range(1, group)}
     line = whole_groups(times, group)
     for size, time in times.items():
         base = on_line(line, size)
         if size % group and base is not None:
             beyond[size % group].append(time - base)
-    if min(map(len, beyond.values())) < FEWEST:
+    if min(map(len, beyond.values())) < fewest:
         return None
     return (0.0, *(round(max(median(found), 0.0), 3) for found in beyond.values()))

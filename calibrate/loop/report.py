@@ -44,8 +44,8 @@ def seconds(value: float | None) -> str:
 def divergence_said(found: Figures) -> str:
     """Where two runs first decide differently, in words."""
     if found["step"] is None:
-        return f"never: all {found['num_steps']:,} steps are the same"
-    return f"at step {found['step']:,} of {found['num_steps']:,}, in {', '.join(found['differs'])}"
+        return f"never differ: all {found['num_steps']:,} steps are the same"
+    return f"first differ at step {found['step']:,} of {found['num_steps']:,}, in {', '.join(found['differs'])}"
 
 
 def _conditions(figures: Figures, made_at: str) -> Iterable[str]:
@@ -134,9 +134,9 @@ def _decisions(figures: Figures) -> Iterable[str]:
     for name, replayed in figures["replays"].items():
         outcome = "identical" if replayed["difference"] is None else f"**differs**: {replayed['difference']}"
         yield f"- {name}, its journal through a fresh core: {replayed['num_plans']:,} plans, {outcome}"
-    yield f"- running free, the simulation first decides differently {divergence_said(figures['divergence'])}"
+    yield f"- running free, the simulation's decisions and the device's {divergence_said(figures['divergence'])}"
     if figures["divergence_of_repeats"] is not None:
-        yield f"- and two real runs of the same {divergence_said(figures['divergence_of_repeats'])}"
+        yield f"- those of two real runs {divergence_said(figures['divergence_of_repeats'])}"
     yield ""
 
 

@@ -83,7 +83,7 @@ def _lines(figures: Mapping[str, Any]) -> list[str]:
     replayed = all(found["difference"] is None for found in figures["replays"].values())
     lines = [
         f"replay of the journals: {'identical' if replayed else 'differs'}",
-        f"running free, decisions first differ {divergence_said(figures['divergence'])}",
+        f"running free, decisions {divergence_said(figures['divergence'])}",
     ]
     lines += [f"forced: {said}" for said in figures["profile"]["forced_since"]]
     lines += [figures["profile"]["noise"]] if figures["profile"]["noise"] else []

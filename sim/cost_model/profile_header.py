@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ...policies.core.model_spec import Dtype, ModelSpec
 from .roofline import Efficiencies
@@ -116,6 +116,19 @@ class Residuals(Section):
         return self.decode_s * 1e9, self.prefill_s * 1e9, self.mixed_s * 1e9
 
 
+def _whole_groups_take_no_more(extra: tuple[float, ...]) -> tuple[float, ...]:
+    if extra[0]:
+        raise ValueError("the first is of no rows left over, and must be 0")
+    return extra
+
+
+RowsLeftOver = Annotated[
+    tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...],
+    Field(min_length=2, max_length=64),
+    AfterValidator(_whole_groups_take_no_more),
+]
+
+
 class Host(Section):
     """The host's work on a step; asynchronous scheduling hides it behind the device's."""
 
@@ -222,7 +235,7 @@ class ProfileHeader(Section):
     """Kernels whose time is within another's timing: `kv_write` in attention's, say."""
     tiles: dict[str, Positive] = {}
     """Tokens a tile of each linear layer, in whose steps its time rises; found by the fit."""
-    row_groups: dict[str, Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=2)]] = {}
+    row_groups: dict[str, RowsLeftOver] = {}
     """Of a CPU's linear layers, whose rows are multiplied in groups of that many: by rows left over, what a launch
     takes beyond the line through whole groups, in microseconds; found by the fit."""
     attention: AttentionLaunches = FUSED

@@ -23,6 +23,7 @@ from .kernel_floors import US_PER_S, KernelFloors
 from .priced_part import NOTHING, Part
 from .profile import Curve, Profile, gpu_of
 from .roofline import Efficiencies
+from .shared_reads import SharedReads
 from .timings import SHAPES
 
 NS_PER_US = 1e3
@@ -75,7 +76,7 @@ class ProfiledCostModel:
         unequal = header.unequal_contexts
         self._corrects_decodes = unequal.applied
         self._unequal_contexts = unequal
-        self._shared_alpha = header.shared_contexts.alpha
+        self._reads = SharedReads(header.shared_contexts.alpha, self._analytic)
         self._factors, self._added_ns = header.residual.factors(), header.residual.added_ns()
         self._is_sampled_only = header.logits == "sampled"
         self._tokens: dict[int, Part] = {}
@@ -95,8 +96,9 @@ class ProfiledCostModel:
         rest, line, share = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
         ns, basis = line.at(context)
         saved = 0.0
-        if shared and self._shared_alpha:
-            saved = self._shared_alpha * (ns - line.at(context - min(shared, context - longest))[0])
+        if shared and (again := self._reads.again(shared, context, longest)):
+            saved = self._reads.alpha * (ns - line.at(context - again)[0])
+            floor = self._reads.under(floor, shape, again)
         if self._corrects_decodes and num_decodes * longest > context:
             ns += self._unequal(num_decodes, ns, line.at(num_decodes * longest)[0], NS_PER_US * self._layers)
         ns -= saved
@@ -111,7 +113,7 @@ class ProfiledCostModel:
     ) -> ProfiledStretch:
         """Costs of `num_steps` steps of the same decodes, whose contexts grow by one each step.
 
-        Equal, to the nanosecond, to asking for each step alone.
+        Equal, to the nanosecond, to asking for each step alone. What is shared is shared by these decodes.
         """
         floor = self._analytic.decode_stretch(num_decodes, context_tokens, max_context, num_steps)
         rest, line, _ = self._decodes.get(num_decodes) or self._price_decodes(num_decodes)
@@ -119,9 +121,11 @@ class ProfiledCostModel:
         context = context_tokens + num_decodes * steps
         ns, basis = line.along(context)
         saved: Any = 0.0
-        if shared_tokens and self._shared_alpha:
-            again = np.minimum(shared_tokens, context - max_context - steps)
-            saved = self._shared_alpha * (ns - line.along(context - again)[0])
+        if again := self._reads.again(shared_tokens, context_tokens, max_context):
+            saved = self._reads.alpha * (ns - line.along(context - again)[0])
+            read = context_tokens - self._reads.num_saved(again)
+            less = self._analytic.decode_stretch(num_decodes, read, max_context, num_steps)
+            floor = floor._replace(memory_ns=less.memory_ns)
         if self._corrects_decodes and num_decodes * max_context > context_tokens:
             longest = line.along(num_decodes * (max_context + steps))[0]
             ns += self._unequal(num_decodes, ns, longest, NS_PER_US * self._layers)
@@ -158,15 +162,12 @@ class ProfiledCostModel:
         us, basis = self._attention.of_chunks(chunks, queries, mean)
         if queries > 1 and longest > mean:
             us += self._unequal_us(chunks, queries, mean, longest)
-        if shared and num_decodes and self._shared_alpha:
-            us -= self._saved_us(queries, mean, mean - min(shared, context - longest) / num_decodes)
+        if shared and (again := self._reads.again(shared, context, longest)):
+            once = self._attention.at(0, 0, queries, mean - again / num_decodes)[0]
+            us -= self._reads.alpha * (self._attention.at(0, 0, queries, mean)[0] - once)
+            floor = self._reads.under(floor, shape, again)
         kernels = rest.plus(us * NS_PER_US * self._layers, basis)
         return kernels.step(self._factors[kind], self._added_ns[kind], floor)
-
-    def _saved_us(self, queries: int, mean: float, distinct: float) -> float:
-        """What context in the same blocks saves of attention of the decodes, in one layer."""
-        whole, once = (self._attention.at(0, 0, queries, context)[0] for context in (mean, distinct))
-        return self._shared_alpha * (whole - once)
 
     def _unequal_us(self, chunks: Sequence[tuple[int, int]], queries: int, mean: float, longest: float) -> float:
         """What unequal contexts of the decodes add to attention, in one layer."""

@@ -64,7 +64,19 @@ def test_a_fit_finds_it_beside_a_residual_and_says_how_much_it_helps(tmp_path: P
     assert found.fit.shared_contexts_error is not None
     before, after = found.fit.shared_contexts_error
     assert after < before / 3
-    assert (
-        shared_line(found)
-        == f"context in the same KV blocks: read again for {1 - found.shared_contexts.alpha:.0%} of the time"
-    )
+    assert str(shared_line(found)).startswith("context in the same KV blocks costs 6")
+    again = fit(replace(table(), header=table().header.model_copy(update={"shared_contexts": found.shared_contexts})))
+    assert again.header.shared_contexts == found.shared_contexts
+
+
+def test_what_helps_no_pair_that_is_left_out_is_not_applied() -> None:
+    steps = [
+        step._replace(
+            time_us=step.time_us * (1 + 0.03 * (-1) ** (i // 3)) if step.shape.shared_tokens else step.time_us
+        )
+        for i, step in enumerate(pairs(0.0))
+    ]
+    found, errors = fit_shared(fitted(), steps)
+    assert found.alpha == 0
+    assert errors is not None
+    assert errors[0] == errors[1] == pytest.approx(0.03, rel=0.01)

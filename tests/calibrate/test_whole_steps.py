@@ -56,6 +56,7 @@ def test_a_file_from_before_steps_shared_blocks_is_read(tmp_path: Path) -> None:
     ("before", "after", "says"),
     [
         ("400+900", "400-900", r"row 19: chunks is '400-900'; it must be as 512\+0 128\+1024"),
+        (",1.0,0\n", ",1.0,-2\n", "row 2: shared_tokens is '-2'; it must be a whole number"),
         ("chunks", "chonks", "column chunks is missing"),
         ("4,2,200,", "4,2,-1,", "row 2: context_tokens is '-1'; it must be a whole number"),
     ],

@@ -12,3 +12,7 @@ def test_times_are_written_for_people() -> None:
         "2.1 s",
         "1,234 s",
     ]
+
+
+def test_the_unit_is_that_of_the_rounded_time() -> None:
+    assert [duration_text(s) for s in (0.0009996, 0.9996, 999.7)] == ["1 ms", "1 s", "1,000 s"]

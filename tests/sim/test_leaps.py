@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -10,12 +11,12 @@ import pytest
 from llmsim.policies.core import specs
 from llmsim.policies.core.config import EngineConfig, Policies
 from llmsim.policies.core.engine import EngineCore
-from llmsim.policies.core.estimator import StepTimeEstimator
+from llmsim.policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from llmsim.policies.core.records import Status
 from llmsim.sim.cost_model.analytic import AnalyticCostModel
 from llmsim.sim.driver import SimDriver
 from llmsim.tests.support.driven_core import VLLM
-from llmsim.tests.support.toy_run import Rows, assert_same, run_toys
+from llmsim.tests.support.toy_run import Rows, ToyCost, ToyStretchCost, assert_same, run_toys
 
 SGLANG_ORDERS = ("fcfs", "lpm", "dfs_weight", "hrrn", "lof", "shortest_prefill_first")
 
@@ -39,7 +40,9 @@ def rows_of(
     return run_toys(core, random, seed, leaps, cost_model, pace, patience)
 
 
-def sglang_rows_of(seed: int, leaps: bool, patience: tuple[int, ...] = ()) -> tuple[Rows, int]:
+def sglang_rows_of(
+    seed: int, leaps: bool, patience: tuple[int, ...] = (), cost_model: StepTimeEstimator | None = None
+) -> tuple[Rows, int]:
     random = Random(seed)
     page = random.choice((1, 1, 4, 16))
     mixed, chunked = random.random() < 0.3, random.random() < 0.8
@@ -70,7 +73,7 @@ def sglang_rows_of(seed: int, leaps: bool, patience: tuple[int, ...] = ()) -> tu
         "chunk_size": {"name": "unlimited"},
         "eviction": {"name": random.choice(("lru", "lfu", "slru", "fifo"))},
     }
-    return run_toys(EngineCore(config, Policies.of(policies)), random, seed, leaps, None, 1, patience)
+    return run_toys(EngineCore(config, Policies.of(policies)), random, seed, leaps, cost_model, 1, patience)
 
 
 @pytest.mark.parametrize("first", range(0, 600, 100))
@@ -119,6 +122,24 @@ def test_a_request_that_was_preempted_and_resumed_has_all_its_tokens() -> None:
     records: list[Any] = [r for seed in range(100) for r in rows_of(seed, leaps=True)[0].requests]
     assert any(r.num_preemptions for r in records)
     assert all(r.output_tokens >= 1 and r.first_token_ns <= r.last_token_ns for r in records)
+
+
+@pytest.mark.parametrize("rows", [rows_of, sglang_rows_of], ids=["blocks", "radix tree"])
+def test_a_stretch_shares_as_many_tokens_as_its_steps(rows: Callable[..., tuple[Rows, int]]) -> None:
+    """Those that are priced one by one, and those that are priced as vectors; and sharing happens."""
+    different = 0
+    for seed in range(60):
+        stepped = rows(seed, leaps=False)
+        assert_same(stepped, rows(seed, leaps=True, cost_model=ToyStretchCost()), seed)
+        different += stepped[0].steps != rows(seed, leaps=True, cost_model=BlindToSharing())[0].steps
+    assert different > 20
+
+
+class BlindToSharing(ToyCost):
+    """What is shared costs nothing."""
+
+    def step_cost(self, shape: StepShape) -> StepCost:
+        return super().step_cost(shape._replace(shared_tokens=0))
 
 
 def test_leaping_equals_stepping_with_the_analytic_cost_model() -> None:

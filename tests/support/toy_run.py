@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
+import numpy as np
+
 from llmsim.policies.core.engine import EngineCore
 from llmsim.policies.core.estimator import StepCost, StepShape, StepTimeEstimator
 from llmsim.policies.core.frontend import Frontend
 from llmsim.policies.core.records import EventRecord, RequestRecord, StepRecord
 from llmsim.policies.core.request import Arrival, Output, Prompt, Request
+from llmsim.sim.cost_model.analytic import StretchCost
 from llmsim.sim.cost_model.host_link import HostLink
 from llmsim.sim.driver import SimDriver
 from llmsim.sim.executor import SimExecutor
@@ -44,7 +47,24 @@ class ToyCost:
     def step_cost(self, shape: StepShape) -> StepCost:
         tokens = shape.num_decodes + sum(q for q, _ in shape.prefill_chunks)
         device = 10 * tokens + shape.decode_context_tokens // 8 + shape.max_decode_context % 3
+        device += 7 * shape.shared_tokens
         return StepCost(device, 25 + shape.num_decodes, tokens, shape.decode_context_tokens)
+
+
+class ToyStretchCost(ToyCost):
+    """The same, and stretches of steps at once."""
+
+    def decode_stretch(
+        self, num_decodes: int, context_tokens: int, max_context: int, num_steps: int, shared_tokens: int = 0
+    ) -> StretchCost:
+        shapes = (
+            StepShape(
+                (), num_decodes, context_tokens + i * num_decodes, max_context + i, num_decodes, 0, 0, shared_tokens
+            )
+            for i in range(num_steps)
+        )
+        rows = np.array([self.step_cost(shape)[:4] for shape in shapes], np.int64).reshape(num_steps, 4)
+        return StretchCost(*rows.T)
 
 
 class ToyTraffic:

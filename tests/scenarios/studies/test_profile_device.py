@@ -66,7 +66,9 @@ def test_a_profile_is_a_table_that_fit_takes_and_scenarios_are_priced_by(
     profiled = study_in(tmp_path).run(nothing)
     table, steps = read_table(tmp_path / "table"), read_steps(tmp_path / "table")
     assert profiled.num_timings == len(checked(table))
-    assert len(steps) == profiled.num_steps == 3 * GRID.num_whole
+    in_common = [step for step in steps if step.shape.shared_tokens]
+    assert len(steps) == profiled.num_steps == 3 * GRID.num_whole + len(in_common)
+    assert len(in_common) > 1
     assert {timing.repeats for timing in table.timings} & {0, None} == set()
     header = table.header
     assert (header.kv_dtype_bytes, header.model.dtype, header.threads) == (4, "fp32", 1)
