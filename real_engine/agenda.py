@@ -10,7 +10,10 @@ from ..policies.core.request import Arrival
 
 
 class Agenda:
-    """A calendar by due time; what is due at one nanosecond comes in the order in which it was noted."""
+    """A calendar by due time; what is due at one nanosecond comes in the order in which it was noted.
+
+    Those of `arrivals` that come at the same nanosecond were noted together.
+    """
 
     def __init__(self, arrivals: Iterator[Arrival], ingress_ns: int) -> None:
         """`arrivals` come by themselves, in order of time; one of them is held at a time."""
@@ -41,21 +44,28 @@ class Agenda:
         """Hand over all that is due."""
         due = self._due
         while due and due[0][0] <= now_ns:
-            _, number, item = heappop(due)
+            due_ns, number, item = heappop(due)
             if isinstance(item, str):
                 intake.give_up(item)
                 continue
             self.num_arrivals -= 1
             intake.inbox.append(item)
             if number == self._next_number:
-                self._draw()
+                self._draw(due_ns, number)
 
-    def _draw(self) -> None:
+    def _draw(self, last_ns: int = -1, last_number: int = -1) -> None:
         arrival = next(self._arrivals, None)
         self._next_number = None
-        if arrival is not None:
+        if arrival is None:
+            return
+        due_ns = arrival.time_ns + self._ingress_ns
+        if due_ns == last_ns:
+            self._next_number = last_number
+            self.num_arrivals += 1
+            heappush(self._due, (due_ns, last_number, arrival))
+        else:
             self._next_number = self._num_noted
-            self.arrive_at(arrival.time_ns + self._ingress_ns, arrival)
+            self.arrive_at(due_ns, arrival)
 
     def _note(self, due_ns: int, item: Arrival | str) -> None:
         heappush(self._due, (due_ns, self._num_noted, item))
