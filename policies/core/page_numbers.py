@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .grant_log import GrantLog
-from .radix_node import RadixNode
-from .radix_tree import Inserted, RadixTree
+from .radix_node import Inserted, RadixNode
+from .radix_tree import RadixTree
 from .sequence import Sequence
 
 

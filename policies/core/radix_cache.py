@@ -22,8 +22,8 @@ from .page_numbers import PageNumbers
 from .page_pool import PagePool
 from .plan import Eviction
 from .radix_locks import RadixLocks
+from .radix_node import Match as TreeMatch
 from .radix_node import RadixNode
-from .radix_tree import Match as TreeMatch
 from .radix_tree import RadixTree
 from .sequence import Sequence, State
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .page_numbers import PageNumbers
-from .radix_tree import Inserted, Match, RadixTree
+from .radix_node import Inserted, Match
+from .radix_tree import RadixTree
 from .sequence import Sequence
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from .token_stream import BlockKey, TokenStream
 
@@ -121,3 +122,20 @@ class RadixNode:
         assert self.num_tokens % page_size == 0, (self.num_tokens, page_size)
         locks_below = sum(child.num_locks for child in self.children.values())
         assert self.num_locks >= locks_below, (self.num_locks, locks_below)
+
+
+class Match(NamedTuple):
+    """The longest prefix that is held."""
+
+    node: RadixNode
+    """Where it ends; the root if nothing matches. Valid until evicted: lock it to keep it."""
+    num_tokens: int
+
+
+class Inserted(NamedTuple):
+    """A prefix that is held now."""
+
+    node: RadixNode
+    """Where it ends."""
+    num_matched: int
+    """Tokens that were held before: a caller who computed them too gives its copies back."""

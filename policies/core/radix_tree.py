@@ -13,29 +13,11 @@ what is not locked is evictable, a leaf before its parent.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from ..protocols import EvictionPolicy
 from .radix_eviction import EvictableLeaves
-from .radix_node import RadixNode
+from .radix_node import Inserted, Match, RadixNode
 from .token_stream import TokenStream
-
-
-class Match(NamedTuple):
-    """The longest prefix that is held."""
-
-    node: RadixNode
-    """Where it ends; the root if nothing matches. Valid until evicted: lock it to keep it."""
-    num_tokens: int
-
-
-class Inserted(NamedTuple):
-    """A prefix that is held now."""
-
-    node: RadixNode
-    """Where it ends."""
-    num_matched: int
-    """Tokens that were held before: a caller who computed them too gives its copies back."""
 
 
 class RadixTree:

@@ -116,6 +116,9 @@ class Residuals(Section):
         return self.decode_s * 1e9, self.prefill_s * 1e9, self.mixed_s * 1e9
 
 
+LinearLayer = Literal["qkv", "o", "gate_up", "down", "router", "lm_head"]
+
+
 def _whole_groups_take_no_more(extra: tuple[float, ...]) -> tuple[float, ...]:
     if extra[0]:
         raise ValueError("the first is of no rows left over, and must be 0")
@@ -235,7 +238,7 @@ class ProfileHeader(Section):
     """Kernels whose time is within another's timing: `kv_write` in attention's, say."""
     tiles: dict[str, Positive] = {}
     """Tokens a tile of each linear layer, in whose steps its time rises; found by the fit."""
-    row_groups: dict[str, RowsLeftOver] = {}
+    row_groups: dict[LinearLayer, RowsLeftOver] = {}
     """Of a CPU's linear layers, whose rows are multiplied in groups of that many: by rows left over, what a launch
     takes beyond the line through whole groups, in microseconds; found by the fit."""
     attention: AttentionLaunches = FUSED
