@@ -29,7 +29,7 @@ from .model_reading import read_model
 from .policy_files import policy_folders, warn_of_strays
 from .precision import with_precision
 from .preset_policies import PolicySpecs, resolve_policies
-from .profile_reading import check_profile, profiled_cost_model, read_scenario_profile
+from .profile_reading import check_measured_gpu, check_profile, profiled_cost_model, read_scenario_profile
 from .requirements import check_requirements
 from .schema import Scenario
 from .sglang_defaults import ResolvedSglang
@@ -117,6 +117,8 @@ def assemble(scenario: Scenario, warn: Callable[[str], None] | None = None, devi
     runs, takes the place of the scenario's GPU.
     """
     profile = read_scenario_profile(scenario, warn or _unheard)
+    if profile is not None and device is None:  # before a data sheet is blamed for what it does not say
+        check_measured_gpu(scenario, profile)
     model, gpu = read_model(scenario, warn or _unheard), read_gpu(scenario, warn or _unheard, profile)
     model = with_precision(scenario, model, gpu)
     if device is not None:

@@ -35,15 +35,16 @@ def read_scenario_profile(scenario: Scenario, warn: Callable[[str], None]) -> Pr
         raise ScenarioError(scenario.source, KEY, str(error)) from None
 
 
-def check_profile(scenario: Scenario, profile: Profile, model: ModelSpec, kv_dtype_bytes: int) -> None:
-    """ScenarioError where it was measured on another GPU, with another model's shapes, or divided otherwise.
-
-    A data sheet of one's own may stand in for the catalog's.
-    """
+def check_measured_gpu(scenario: Scenario, profile: Profile) -> None:
+    """ScenarioError where it was measured on another GPU; a data sheet of one's own may stand in for the catalog's."""
     gpu = scenario.hardware.gpu
     if gpu is not None and not gpu.endswith(".yaml") and gpu != profile.header.gpu:
         message = f"'{gpu}' is not the {profile.header.gpu} that {profile.path} was measured on"
         raise ScenarioError(scenario.source, "hardware.gpu", message)
+
+
+def check_profile(scenario: Scenario, profile: Profile, model: ModelSpec, kv_dtype_bytes: int) -> None:
+    """ScenarioError where it was measured with another model's shapes, or divided otherwise."""
     try:
         profile.check_model(model, scenario.hardware.tensor_parallel, kv_dtype_bytes)
     except ProfileError as error:

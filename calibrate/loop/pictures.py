@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, LogLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter
 
 from ...sim.columns import Floats
 from ...sim.cost_model.correction import Kind
@@ -26,6 +26,8 @@ TITLES = {
     "e2e_s": "From arrival to last token (E2E)",
 }
 BAND = 0.05
+WIDE = 8.0
+"""From here on, largest over smallest, an axis of times is logarithmic."""
 COLUMNS = 3
 """Of panels."""
 Samples = Mapping[str, Floats]
@@ -41,10 +43,7 @@ def draw_latencies(repeats: Sequence[Samples], simulated: Samples, latencies: Ma
         _cumulate(axes, simulated[metric], BLUE, 1.3, "simulated")
         errors = [f"{name} {_share(latencies[metric][name]['error'])}" for name in ("mean", "p50", "p99")]
         axes.set_title(f"{title}\nerror: {', '.join(errors)}", fontsize=10, loc="left")
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: duration_text(seconds)))
-        axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+        _scale_times(axes, np.concatenate([run[metric] for run in (*repeats, simulated)]))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.legend(loc="lower right", frameon=False, fontsize=9)
     _save(figure, path)
@@ -77,13 +76,18 @@ def draw_policies(ranked: Sequence[Mapping[str, Any]], path: Path) -> None:
         _rank(axes, one, names)
     for axes in panels[len(ranked) :]:
         axes.set_axis_off()
-    panels[0].legend(loc="best", frameon=False, fontsize=8)
+    empty = panels[len(ranked)] if len(ranked) < len(panels) else None
+    if empty is None:
+        panels[0].legend(loc="best", frameon=False, fontsize=8)
+    else:
+        empty.legend(*panels[0].get_legend_handles_labels(), loc="upper left", frameon=False, fontsize=9)
     _save(figure, path)
 
 
 def _rank(axes: Axes, one: Mapping[str, Any], names: Sequence[str]) -> None:
     places = np.arange(len(names))[::-1]
-    measured, simulated = (np.array([one[side][name] for name in names]) for side in ("measured", "simulated"))
+    sides = ([one[side][name] for name in names] for side in ("measured", "simulated"))
+    measured, simulated = (np.array(side, np.float64) for side in sides)  # None is NaN, and not drawn
     reach = measured * one["noise"] / 2
     axes.errorbar(measured, places, xerr=reach, fmt="o", color=GREY, capsize=3, markersize=7, label="measured, noise")
     axes.plot(simulated, places, "x", color=BLUE, markersize=8, markeredgewidth=2, label="simulated")
@@ -92,6 +96,18 @@ def _rank(axes: Axes, one: Mapping[str, Any], names: Sequence[str]) -> None:
     axes.tick_params(axis="x", labelsize=8, rotation=30)
     axes.grid(axis="y", alpha=0.3)
     axes.set_yticks(places, names)
+
+
+def _scale_times(axes: Axes, values: Floats) -> None:
+    """A logarithmic axis where times span much, else a plain one, whose ticks are nearer to each other."""
+    known = values[values > 0]
+    if len(known) and known.max() > WIDE * known.min():
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: duration_text(seconds)))
 
 
 def _cumulate(axes: Axes, values: Floats, colour: str, width: float, label: str | None) -> None:
@@ -120,8 +136,9 @@ def _errors(axes: Axes, without: PricedSteps, corrected: PricedSteps) -> None:
         weights = np.full(len(errors), 1 / len(errors))
         axes.hist(np.clip(errors, -edge, edge), bins.tolist(), weights=weights, color=colour, alpha=0.55, label=label)
     axes.axvline(0, color=GREY, linewidth=1)
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axes.set_xlabel("priced / measured - 1, another seed")
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel("priced / measured - 1, another seed\n(bars at the ends: all beyond)")
     axes.legend(frameon=False, fontsize=9)
 
 

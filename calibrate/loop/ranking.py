@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -34,8 +34,9 @@ class Ranked(NamedTuple):
     statistic: str
     noise: float
     """The largest difference between two repeats of any of the policies, as a share of their mean."""
-    measured: dict[str, float]
-    simulated: dict[str, float]
+    measured: dict[str, float | None]
+    """None: a repeat has no such statistic, as where no request finished or each has one token; nor has the pair."""
+    simulated: dict[str, float | None]
     pairs: list[Pair]
 
     @property
@@ -52,14 +53,16 @@ def ranked(runs: Mapping[str, Sequence[Figures]], simulated: Mapping[str, Figure
 def _ranked(
     metric: str, statistic: str, runs: Mapping[str, Sequence[Figures]], simulated: Mapping[str, Figures]
 ) -> Ranked:
-    repeats = {name: [_value(figures, metric, statistic) for figures in found] for name, found in runs.items()}
-    measured = {name: sum(values) / len(values) for name, values in repeats.items()}
-    ours = {name: _value(figures, metric, statistic) for name, figures in simulated.items()}
-    noise = max(noise_of(values) or 0.0 for values in repeats.values())
+    repeats = {name: _known(figures[metric][statistic] for figures in found) for name, found in runs.items()}
+    measured = {name: sum(values) / len(values) for name, values in repeats.items() if values}
+    ours = {name: figures[metric][statistic] for name, figures in simulated.items()}
+    noise = max((noise_of(values) or 0.0 for values in repeats.values() if values), default=0.0)
     pairs = []
     for first, second in combinations(measured, 2):
-        difference = measured[second] - measured[first]
-        predicted = ours[second] - ours[first]
+        before, after = ours[first], ours[second]
+        if before is None or after is None:
+            continue
+        difference, predicted = measured[second] - measured[first], after - before
         unit = min(measured[first], measured[second]) or 1.0
         pairs.append(
             Pair(
@@ -68,10 +71,11 @@ def _ranked(
                 agrees=difference * predicted > 0,
             )
         )
-    return Ranked(metric, statistic, noise, measured, ours, pairs)
+    return Ranked(metric, statistic, noise, {name: measured.get(name) for name in runs}, ours, pairs)
 
 
-def _value(figures: Figures, metric: str, statistic: str) -> float:
-    value = figures[metric][statistic]
-    assert value is not None, f"no {statistic} of {metric}"
-    return value
+def _known(values: Iterable[float | None]) -> list[float]:
+    """All of them, or none where one is missing."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return known if len(known) == len(found) else []

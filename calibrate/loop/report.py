@@ -28,7 +28,7 @@ def report(figures: Figures, made_at: str) -> str:
 
 def percent(value: float | None) -> str:
     """A share with its sign."""
-    return "-" if value is None else f"{100 * value:+.1f} %"
+    return "-" if value is None else f"{round(100 * value, 1) + 0.0:+.1f} %"  # + 0.0: no -0.0
 
 
 def size(value: float | None) -> str:
@@ -116,7 +116,7 @@ def _compared(row: Figures) -> Sequence[str]:
 
 def _steps(figures: Figures) -> Iterable[str]:
     yield "## Steps\n"
-    yield "Every step of the first real run, priced by the profile, which has not seen it.\n"
+    yield "Every step of the first real run that computes something, priced by the profile, which has not seen it.\n"
     yield _table(STEP_COLUMNS, [(kind, *_step_row(row)) for kind, row in figures["steps"].items()])
     yield f"![Steps by their kind]({STEPS})\n"
 
@@ -180,9 +180,9 @@ def _policies(found: Figures | None) -> Iterable[str]:
     rows = [(name, *(_side_by_side(one, name) for one in ranked)) for name in ranked[0]["measured"]]
     yield _table(header, [*rows, ("noise", *(size(one["noise"]) for one in ranked))])
     for pair in found["disagreeing"]:
-        ours, theirs = percent(pair["simulated"]), percent(pair["measured"])
-        what = f"{pair['statistic']} {NAMES[pair['metric']]}"
-        yield f"- not alike: {what} of {pair['second']} against {pair['first']}: {theirs} measured, {ours} simulated"
+        (one,) = [one for one in ranked if all(one[key] == pair[key] for key in ("metric", "statistic"))]
+        both = [f"{name} {_side_by_side(one, name)}" for name in (pair["first"], pair["second"])]
+        yield f"- not alike: {pair['statistic']} {NAMES[pair['metric']]}, measured / simulated: {', '.join(both)}"
     yield f"\n![Policies by their latencies]({POLICIES})\n"
 
 

@@ -48,7 +48,7 @@ class LoopFolder:
         for key, mine in identity.items():
             theirs = known.get(key) if isinstance(known, dict) else None
             if theirs != mine:
-                message = f"holds a loop whose {key} {_said(theirs)}, not {_said(mine)}; choose another folder"
+                message = f"holds a loop {_other(key, theirs, mine)}; choose another folder"
                 raise ScenarioError(self.path, None, message)
 
     def claim_variant(self, name: str, changes: Mapping[str, Any]) -> None:
@@ -92,6 +92,6 @@ def _read(path: Path) -> Any:
         raise ScenarioError(path, None, f"cannot be read: {error}") from None
 
 
-def _said(value: object) -> str:
-    text = json.dumps(value)
-    return f"is {text}" if len(text) <= 60 else "is another"
+def _other(key: str, theirs: object, mine: object) -> str:
+    known, asked = json.dumps(theirs), json.dumps(mine)
+    return f"whose {key} is {known}, not {asked}" if len(known) + len(asked) <= 120 else f"of another {key}"

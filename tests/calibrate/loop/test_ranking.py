@@ -35,6 +35,17 @@ def test_a_difference_the_other_way_does_not_agree() -> None:
     assert found[0].counted[0].simulated == pytest.approx(-0.01 / 1.01)
 
 
+def test_a_policy_without_a_statistic_is_in_none_of_its_pairs() -> None:
+    nobody = figures(1.0) | {"ttft_s": dict.fromkeys(STATISTICS)}
+    runs = RUNS | {"c": [figures(2.0), nobody]}
+    for ours in (figures(3.0), nobody):
+        ttft, *_, e2e = ranked(runs, {"a": figures(1.0), "b": figures(0.9), "c": ours})
+        assert [(pair.first, pair.second) for pair in ttft.pairs] == [("a", "b")]
+        assert (ttft.measured["a"], ttft.measured["c"]) == (pytest.approx(1.01), None)
+        assert len(e2e.pairs) == 3
+    assert ranked({name: [nobody, nobody] for name in RUNS}, dict.fromkeys(RUNS, nobody))[0].noise == 0
+
+
 def test_a_simulator_that_sees_no_difference_does_not_agree() -> None:
     found = ranked(RUNS, {name: figures(1.0) for name in RUNS})
     assert not any(pair.agrees for one in found for pair in one.pairs)

@@ -168,7 +168,7 @@ def test_a_loop_that_is_broken_off_goes_on_where_it_was(folder: Path, monkeypatc
 
 
 def test_a_folder_of_another_loop_is_refused(folder: Path) -> None:
-    with pytest.raises(ScenarioError, match="holds a loop whose scenario is another, not is another; choose another"):
+    with pytest.raises(ScenarioError, match="holds a loop of another scenario; choose another"):
         study(folder, "workload.requests=12")
     (folder / "mine").mkdir()
     (folder / "mine" / "notes.txt").write_text("")
@@ -177,7 +177,7 @@ def test_a_folder_of_another_loop_is_refused(folder: Path) -> None:
 
 
 def test_another_grid_or_a_variant_changed_since_is_refused(folder: Path) -> None:
-    with pytest.raises(ScenarioError, match='holds a loop whose grid is "small", not is "full"; choose another'):
+    with pytest.raises(ScenarioError, match='holds a loop whose grid is "small", not "full"; choose another'):
         study(folder, grid="full")
     changed = {**read_variants(folder / "variants.yaml"), "chunks": {"policies.chunk_size": {"name": "unlimited"}}}
     with pytest.raises(ScenarioError, match="holds runs of another policy 'chunks'; give this one a new name"):
