@@ -9,9 +9,10 @@ import numpy as np
 
 from ..policies.core import specs
 from ..sim.cost_model.attention import attention_of
+from ..sim.cost_model.fit_section import Fit, KernelFit
 from ..sim.cost_model.kernel_floors import KernelFloors
 from ..sim.cost_model.profile import Profile, gpu_of
-from ..sim.cost_model.profile_header import AttentionLaunches, Fit, KernelFit, ProfileHeader, UnequalContexts
+from ..sim.cost_model.profile_header import AttentionLaunches, ProfileHeader, UnequalContexts
 from ..sim.cost_model.separate_attention import SeparateAttention
 from ..sim.cost_model.tile_curve import GEMMS
 from ..sim.cost_model.timings import SHAPES, ProfileError, Shape, Timing

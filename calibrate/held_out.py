@@ -8,10 +8,11 @@ import numpy as np
 
 from ..sim.cost_model.attention import Attention, attention_of
 from ..sim.cost_model.curve_grid import CurveGrid
+from ..sim.cost_model.fit_section import Errors
 from ..sim.cost_model.grouped_curve import GroupedCurve
 from ..sim.cost_model.kernel_floors import KernelFloors
 from ..sim.cost_model.profile import Curve
-from ..sim.cost_model.profile_header import FUSED, AttentionLaunches, Errors
+from ..sim.cost_model.profile_header import FUSED, AttentionLaunches
 from ..sim.cost_model.tile_curve import GEMMS, TileCurve
 from ..sim.cost_model.timings import Shape
 from .holes import fill

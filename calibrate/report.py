@@ -7,8 +7,9 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from ..sim.cost_model.fit_section import Errors, Fit
 from ..sim.cost_model.profile import Profile
-from ..sim.cost_model.profile_header import Errors, Fit, ProfileHeader, Residuals
+from ..sim.cost_model.profile_header import ProfileHeader, Residuals
 
 
 def fit_report(profile: Profile) -> dict[str, Any]:

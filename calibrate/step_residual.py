@@ -17,8 +17,9 @@ import numpy as np
 
 from ..sim.columns import Floats
 from ..sim.cost_model.correction import Kind, kind_of
+from ..sim.cost_model.fit_section import Errors, StepFit
 from ..sim.cost_model.profile import Profile
-from ..sim.cost_model.profile_header import Errors, Residuals, StepFit
+from ..sim.cost_model.profile_header import Residuals
 from .held_out import errors_of
 from .whole_steps import WholeStep, model_of
 

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from ...policies.core.model_spec import Dtype, ModelSpec
+from .fit_section import Fit
+from .header_parts import (
+    Alpha,
+    Count,
+    LinearLayer,
+    Microseconds,
+    Positive,
+    Quantity,
+    Residual,
+    ResidualShare,
+    RowsLeftOver,
+    Seconds,
+    Section,
+    Text,
+)
 from .roofline import Efficiencies
-
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
-Residual = Annotated[float, Field(ge=-60, le=60, allow_inf_nan=False)]
-ResidualShare = Annotated[float, Field(gt=-1, allow_inf_nan=False)]
-Text = Annotated[str, Field(min_length=1)]
-Quantity = Annotated[float, Field(gt=0, le=1e9)]
 
 COMPARED = (
     *("hidden_size", "intermediate_size", "num_heads", "num_kv_heads", "head_dim", "vocab_size"),
     *("qk_norm", "dtype", "num_experts", "experts_per_token"),
 )
 """Fields of a model that decide how long its kernels take."""
-
-
-class Section(BaseModel):
-    """A part of the header; unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ModelShapes(Section):
@@ -86,7 +87,7 @@ class AttentionLaunches(Section):
     launches: Literal["fused", "separate"] = "fused"
     """`fused`: prefill and decodes in one launch, which costs more than both apart. `separate`: two launches, which
     add, and each chunk of a prompt is priced by itself."""
-    shared_us: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    shared_us: Microseconds = 0.0
     """What a further chunk in the same launch does not cost again; only where they are separate."""
 
 
@@ -116,22 +117,6 @@ class Residuals(Section):
         return self.decode_s * 1e9, self.prefill_s * 1e9, self.mixed_s * 1e9
 
 
-LinearLayer = Literal["qkv", "o", "gate_up", "down", "router", "lm_head"]
-
-
-def _whole_groups_take_no_more(extra: tuple[float, ...]) -> tuple[float, ...]:
-    if extra[0]:
-        raise ValueError("the first is of no rows left over, and must be 0")
-    return extra
-
-
-RowsLeftOver = Annotated[
-    tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...],
-    Field(min_length=2, max_length=64),
-    AfterValidator(_whole_groups_take_no_more),
-]
-
-
 class Host(Section):
     """The host's work on a step; asynchronous scheduling hides it behind the device's."""
 
@@ -148,11 +133,11 @@ class UnequalContexts(Section):
 
     applied: bool = False
     """Whether decodes alone are corrected too. It helped one machine and hurt another: see docs/profiles.md."""
-    decode_alpha: float = 0.0
-    mixed_alpha: float = 0.0
-    decode_us: float = 0.0
+    decode_alpha: Alpha = 0.0
+    mixed_alpha: Alpha = 0.0
+    decode_us: Microseconds = 0.0
     """What a launch does for unequal contexts whatever they are; only where attention's launches are separate."""
-    decode_each_us: float = 0.0
+    decode_each_us: Microseconds = 0.0
     """The same for each decode in it."""
 
 
@@ -163,54 +148,7 @@ class SharedContexts(Section):
     takes as long as the first time, 1 where it takes none.
     """
 
-    alpha: Annotated[float, Field(ge=0, le=1)] = 0.0
-
-
-class Errors(Section):
-    """|predicted - measured| / measured of points that a curve was not given."""
-
-    points: Positive
-    median: float
-    p95: float
-
-
-class KernelFit(Section):
-    """A kernel's curve: how many points, from where to where, and how it fared without a fifth of them."""
-
-    points: Positive
-    derived: Count = 0
-    """Of the points, those that were not measured but made from other sizes' at import."""
-    filled: Count = 0
-    """Holes of the grid that the fit filled, beside the points."""
-    grid: dict[str, tuple[int, int]]
-    """Smallest and largest of each shape column; beyond them times are extrapolated."""
-    held_out: Errors | None = None
-    """None: too few points to leave any out."""
-    held_out_mixed: Errors | None = None
-    """Of attention, the points that hold prefill and decodes together."""
-
-
-class StepFit(Section):
-    """Whole steps of a kind, of those that the residual was not fitted to: how far the sum of their kernels is off."""
-
-    kernels_alone: Errors
-    with_residual: Errors
-
-
-class Fit(Section):
-    """What the fit found."""
-
-    seed: Count
-    held_out_share: float
-    held_out: Errors
-    """Over all kernels."""
-    kernels: dict[str, KernelFit]
-    whole_steps: dict[Literal["decode", "prefill", "mixed"], StepFit] = {}
-    """By what they hold, where the table has whole steps."""
-    unequal_contexts_error: tuple[float, float] | None = None
-    """Mean |error| over steps of unequal contexts, without the correction and with it."""
-    shared_contexts_error: tuple[float, float] | None = None
-    """Mean |error| of what a step of decodes saves by context in the same blocks, as a share of the step, likewise."""
+    alpha: Alpha = 0.0
 
 
 class ProfileHeader(Section):
@@ -236,9 +174,9 @@ class ProfileHeader(Section):
     source: Text
     contained: tuple[str, ...] = ()
     """Kernels whose time is within another's timing: `kv_write` in attention's, say."""
-    tiles: dict[str, Positive] = {}
+    tiles: dict[LinearLayer, Positive] = Field(default_factory=dict)
     """Tokens a tile of each linear layer, in whose steps its time rises; found by the fit."""
-    row_groups: dict[LinearLayer, RowsLeftOver] = {}
+    row_groups: dict[LinearLayer, RowsLeftOver] = Field(default_factory=dict)
     """Of a CPU's linear layers, whose rows are multiplied in groups of that many: by rows left over, what a launch
     takes beyond the line through whole groups, in microseconds; found by the fit."""
     attention: AttentionLaunches = FUSED
@@ -256,3 +194,14 @@ class ProfileHeader(Section):
     shared_contexts: SharedContexts = SharedContexts()
     fit: Fit | None = None
     """None: a table that has not been fitted."""
+
+    @field_validator("row_groups")
+    @classmethod
+    def _grouped_by_threads_and_not_tiled(
+        cls, row_groups: dict[LinearLayer, RowsLeftOver], info: ValidationInfo
+    ) -> dict[LinearLayer, RowsLeftOver]:
+        if both := [kernel for kernel in row_groups if kernel in info.data.get("tiles", {})]:
+            raise ValueError(f"{both[0]} has tiles as well; a layer has one of them")
+        if row_groups and "threads" in info.data and info.data["threads"] is None:
+            raise ValueError("only a CPU's rows are multiplied in groups, and the header names no threads")
+        return row_groups
