@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from pydantic import ValidationError
 
 from ..policies.core import specs
 from ..sim.cost_model.attention import attention_of
@@ -38,10 +39,24 @@ def checked(table: Profile) -> list[Timing]:
 def fit(table: Profile, seed: int = 0, *, correct_unequal: bool = False, steps: Sequence[WholeStep] = ()) -> Profile:
     """The profile of a table; ProfileError where the table has a fault. The same seed holds out the same points.
 
-    Timings of unequal contexts go into the correction, which steps get if asked for, and are not kept. Whole `steps`
-    give the residual, and those of them that differ in nothing but blocks in common what these save; without them
-    both are as the table says.
+    Timings of unequal contexts go into the correction, which steps get if asked for, and are not kept; so a profile is
+    not fitted again. Whole `steps` give the residual, and those of them that differ in nothing but blocks in common
+    what these save; without them both are as the table says.
     """
+    if table.header.fit is not None:
+        raise ProfileError(f"{table.path}: is a fitted profile already; fit takes a table of timings")
+    try:
+        fitted = _fitted(table, seed, steps, correct_unequal=correct_unequal)
+        ProfileHeader.model_validate(fitted.header.model_dump())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        found = f"{first['loc'][-1]} comes to {first['input']}: {first['msg']}"
+        raise ProfileError(f"{table.path}: its times cannot be fitted: {found}") from None
+    return fitted
+
+
+def _fitted(table: Profile, seed: int, steps: Sequence[WholeStep], *, correct_unequal: bool) -> Profile:
+    """The same, whatever the coefficients come to."""
     timings, floors = checked(table), floors_of(table.header)
     by_kernel = {kernel: [timing for timing in timings if timing.kernel == kernel] for kernel in SHAPES}
     kernels: dict[str, KernelFit] = {}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..policies.core.estimator import StepShape
+from ..sim.cost_model.header_parts import MOST
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.profiled import ProfiledCostModel
 from ..sim.cost_model.timings import ProfileError, csv_rows, size_of, time_of
+from .step_shapes import impossible
 
 STEPS = "steps.csv.gz"
 COUNTS = ("num_layers", "num_decodes", "context_tokens", "max_context", "num_samples")
@@ -19,6 +22,8 @@ REQUIRED = (*COUNTS, "chunks", "time_us", "repeats", "spread_us")
 SHARED = "shared_tokens"
 """A column that tables from before do not have: nothing was shared there."""
 COLUMNS = (*REQUIRED, SHARED)
+MOST_LAYERS = 10_000
+HOUR_US = 3600e6
 
 
 class WholeStep(NamedTuple):
@@ -28,7 +33,8 @@ class WholeStep(NamedTuple):
     shape: StepShape
     time_us: float
     repeats: int
-    spread_us: float
+    spread_us: float | None = None
+    """None: not recorded."""
 
 
 def read_steps(folder: Path) -> list[WholeStep]:
@@ -63,13 +69,43 @@ def model_of(profile: Profile, num_layers: int) -> ProfiledCostModel:
 
 
 def _step(row: Mapping[str, Any], where: str) -> WholeStep:
-    layers, decodes, context, longest, samples = (size_of(row, name, where) for name in COUNTS)
+    layers = _size(row, "num_layers", where, 1, MOST_LAYERS)
+    decodes, context, longest, samples = (_size(row, name, where) for name in COUNTS[1:])
+    shared = _size(row, SHARED, where) if SHARED in row else 0
+    shape = StepShape(_chunks(row["chunks"], where), decodes, context, longest, samples, shared_tokens=shared)
+    if reason := impossible(shape):
+        raise ProfileError(f"{where}: {reason}")
+    time_us, repeats = time_of(row, "time_us", where), _size(row, "repeats", where, 1)
+    if time_us > HOUR_US:
+        raise ProfileError(f"{where}: time_us is {row['time_us']}; a step takes less than an hour")
+    return WholeStep(layers, shape, time_us, repeats, _spread(row["spread_us"], where))
+
+
+def _size(row: Mapping[str, Any], column: str, where: str, least: int = 0, most: int = MOST) -> int:
+    size = size_of(row, column, where)
+    if not least <= size <= most:
+        raise ProfileError(f"{where}: {column} is {row[column]}; it must be {least} to {most:,}")
+    return size
+
+
+def _chunks(cell: str, where: str) -> list[tuple[int, int]]:
     try:
-        chunks = [tuple(map(int, word.split("+"))) for word in row["chunks"].split()]
+        chunks = [tuple(map(int, word.split("+"))) for word in cell.split()]
         pairs = [(q, kv) for q, kv in chunks]
     except ValueError:
-        raise ProfileError(f"{where}: chunks is {row['chunks']!r}; it must be as 512+0 128+1024") from None
-    shared = size_of(row, SHARED, where) if SHARED in row else 0
-    shape = StepShape(pairs, decodes, context, longest, samples, shared_tokens=shared)
-    spread = float(row["spread_us"])
-    return WholeStep(layers, shape, time_of(row, "time_us", where), size_of(row, "repeats", where), spread)
+        raise ProfileError(f"{where}: chunks is {cell!r}; it must be as 512+0 128+1024") from None
+    if any(not 1 <= q <= MOST or not 0 <= kv <= MOST for q, kv in pairs):
+        raise ProfileError(f"{where}: chunks is {cell!r}; each has 1 to {MOST:,} new tokens and 0 cached or more")
+    return pairs
+
+
+def _spread(cell: str, where: str) -> float | None:
+    if not cell:
+        return None
+    try:
+        spread_us = float(cell)
+    except ValueError:
+        raise ProfileError(f"{where}: spread_us is {cell!r}, not a number") from None
+    if not 0 <= spread_us < math.inf:
+        raise ProfileError(f"{where}: spread_us is {cell}; a spread is 0 or more, or left empty")
+    return spread_us

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from ..calibrate.fit import fit as fit_table_of
+from ..calibrate.given import read_given
 from ..calibrate.noise import noise_warning
-from ..calibrate.report import fit_heading, fit_report, fit_table, shared_line, steps_table
+from ..calibrate.report import fit_heading, fit_report, fit_table, found_lines, steps_table
 from ..calibrate.whole_steps import read_steps
 from ..calibrate.writing import check_target, write_profile
 from ..scenarios.writable import check_folder
-from ..sim.cost_model.profile import read_table
 from .options import AsJson, ForceProfile
 from .speech import people, print_json, say, warn
 
@@ -34,7 +34,7 @@ def fit(
     """
     check_target(output, force=force)
     check_folder(output)
-    read = read_table(table)
+    read = read_given(table)
     profile = fit_table_of(read, seed, correct_unequal=unequal_contexts, steps=read_steps(read.path))
     write_profile(output, profile.header, profile.timings, force=force)
     assert profile.header.fit is not None
@@ -42,8 +42,8 @@ def fit(
     people.print(fit_table(profile.header.fit))
     if profile.header.fit.whole_steps:
         people.print(steps_table(profile.header.fit, profile.header.residual))
-    if shared := shared_line(profile.header):
-        say(shared)
+    for line in found_lines(profile.header):
+        say(line)
     if noise := noise_warning(read.timings):
         warn(noise)
     say(f"profile in {output}; in a scenario: hardware: {{profile: {output}}}")

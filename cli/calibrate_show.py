@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
-from ..calibrate.report import fit_heading, fit_report, fit_table
+from ..calibrate.given import read_given
+from ..calibrate.report import fit_heading, fit_report, fit_table, found_lines, steps_table
 from ..scenarios.writable import check_file
-from ..sim.cost_model.profile import read_table
 from .options import AsJson
 from .speech import people, print_json, say
 
 
 def show(
-    profile: Annotated[Path, typer.Argument(help="A profile's or table's folder.", show_default=False)],
+    profile: Annotated[
+        Path, typer.Argument(help="A profile's or table's folder, or a name of list profiles.", show_default=False)
+    ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Draw the curves here, as a PNG.", show_default=False)
     ] = None,
@@ -27,10 +29,14 @@ def show(
     """
     if output is not None:
         check_file(output)
-    table = read_table(profile)
+    table = read_given(profile)
     say(fit_heading(table))
     if table.header.fit is not None:
         people.print(fit_table(table.header.fit))
+        if table.header.fit.whole_steps:
+            people.print(steps_table(table.header.fit, table.header.residual))
+    for line in found_lines(table.header):
+        say(line)
     if output is not None:
         from ..calibrate.picture import draw_profile
 

@@ -159,3 +159,40 @@ def test_importing_something_unknown_is_one_line(tmp_path, capsys):
     assert imported.code == 2
     assert "is none of the known sources" in imported.err
     assert imported.err.count("\n") == 1
+
+
+def test_a_fitted_profile_is_not_fitted_again(tmp_path, capsys):
+    refused = llmsim(capsys, "calibrate", "fit", "cpu-reference", "-o", tmp_path / "refit")
+    assert refused.code == 2
+    assert refused.err.endswith("cpu-reference: is a fitted profile already; fit takes a table of timings\n")
+    assert refused.err.count("\n") == 1
+    assert not (tmp_path / "refit").exists()
+
+
+def test_a_profile_that_comes_with_the_package_is_shown_by_name_and_in_words(capsys):
+    shown = llmsim(capsys, "calibrate", "show", "cpu-reference")
+    assert shown.code == 0
+    for words in (
+        "whole steps",
+        "groups of rows (and what those left over cost at most): qkv 4 (",
+        "unequal contexts cost more: decodes ",
+        "context in the same KV blocks costs ",
+    ):
+        assert words in shown.err
+
+
+@pytest.mark.parametrize("command", [("fit", "-o", "profile"), ("show",)])
+@pytest.mark.parametrize("given", ["table", "table/profile.yaml"])
+def test_a_profile_that_was_broken_off_is_told_apart_from_none(tmp_path, capsys, monkeypatch, command, given):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "points.jsonl").write_text('{"profile": {}}\n')
+    told = llmsim(capsys, "calibrate", command[0], given, *command[1:])
+    says = "holds an unfinished profile; the same `llmsim profile` command in the same folder finishes it"
+    assert (told.code, told.err) == (2, f"error: {given}: {says}\n")
+
+
+def test_a_name_of_nothing_is_one_line(capsys):
+    told = llmsim(capsys, "calibrate", "show", "nowhere")
+    says = "is neither the folder of a profile or table nor a name of `llmsim list profiles`"
+    assert (told.code, told.err) == (2, f"error: nowhere: {says}\n")

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...calibrate.given import POINTS
 from ...calibrate.whole_steps import STEPS
 from ...calibrate.writing import DATA_SHEET, TIMINGS
 from ...sim.cost_model.profile import HEADER
 from ..errors import ScenarioError
 
-POINTS = "points.jsonl"
 OWN_FILES = (HEADER, TIMINGS, STEPS, DATA_SHEET, POINTS)
 """What a profile leaves in its folder."""
 

@@ -52,6 +52,18 @@ def test_a_file_from_before_steps_shared_blocks_is_read(tmp_path: Path) -> None:
     assert read_steps(tmp_path) == steps
 
 
+def test_a_spread_may_be_left_empty(tmp_path: Path) -> None:
+    steps = [step._replace(spread_us=None) for step in steps_of(fitted())]
+    write_zipped(tmp_path / STEPS, steps_csv(steps))
+    assert read_steps(tmp_path) == steps
+
+
+def test_coefficients_that_no_header_may_hold_are_one_line() -> None:
+    slow = [step._replace(time_us=1e9 * (1 + i % 3)) for i, step in enumerate(steps_of(fitted()))]
+    with pytest.raises(ProfileError, match=r"^made-up: its times cannot be fitted: [a-z]+_s\w* comes to 1\d+\.\d+: I"):
+        fit(table(), steps=slow)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
@@ -59,10 +71,29 @@ def test_a_file_from_before_steps_shared_blocks_is_read(tmp_path: Path) -> None:
         (",1.0,0\n", ",1.0,-2\n", "row 2: shared_tokens is '-2'; it must be a whole number"),
         ("chunks", "chonks", "column chunks is missing"),
         ("4,2,200,", "4,2,-1,", "row 2: context_tokens is '-1'; it must be a whole number"),
+        (",1.0,0\n", ",a bit,0\n", "row 2: spread_us is 'a bit', not a number"),
+        (",1.0,0\n", ",-1.0,0\n", "row 2: spread_us is -1.0; a spread is 0 or more, or left empty"),
+        (",1.0,0\n", ",nan,0\n", "row 2: spread_us is nan; a spread is 0 or more"),
+        (",5,1.0,", ",0,1.0,", "row 2: repeats is 0; it must be 1 to"),
+        (",,606.719", ",,1e300", "row 2: time_us is 1e300; a step takes less than an hour"),
+        ("4,2,200,100,2,", "0,2,200,100,2,", "row 2: num_layers is 0; it must be 1 to 10,000"),
+        ("4,2,200,100,2,", "20000,2,200,100,2,", "row 2: num_layers is 20000; it must be 1 to 10,000"),
+        ("4,2,200,100,2,", "4,2,200,201,2,", "row 2: max_context is 201; 2 decodes have a context_tokens of 200"),
+        ("4,2,200,100,2,", "4,2,200,99,2,", "row 2: max_context is 99; the mean of 2 decodes is more"),
+        ("4,2,200,100,2,", "4,2,1,1,2,", "row 2: context_tokens is 1; each of 2 decodes has at least 1"),
+        ("4,2,200,100,2,", "4,0,200,100,0,", "row 2: holds nothing"),
+        ("4,0,0,0,1,", "4,0,9,9,1,", "row 11: context_tokens is 9 and max_context 9, and num_decodes 0"),
+        ("4,2,200,100,2,", "4,2,200,100,3,", "row 2: num_samples is 3, with 2 decodes and 0 chunks"),
+        ("4,2,200,100,2,", "4,1e12,200,100,2,", "row 2: num_decodes is 1e12; it must be 0 to 1,000,000,000"),
+        (",1.0,0\n", ",1.0,101\n", "row 2: shared_tokens is 101; at most 100 tokens of this context"),
+        ("400+900", "0+900", r"row 19: chunks is '0\+900'; each has 1 to 1,000,000,000 new tokens"),
+        ("400+900", "400+-9", r"row 19: chunks is '400\+-9'; each has 1 to 1,000,000,000 new tokens and 0 cached"),
     ],
 )
 def test_a_file_that_is_wrong_is_one_line(tmp_path: Path, before: str, after: str, says: str) -> None:
-    write_zipped(tmp_path / STEPS, steps_csv(steps_of(fitted())).replace(before, after, 1))
+    text = steps_csv(steps_of(fitted()))
+    assert before in text
+    write_zipped(tmp_path / STEPS, text.replace(before, after, 1))
     with pytest.raises(ProfileError, match=says):
         read_steps(tmp_path)
 
