@@ -14,6 +14,7 @@ from ..sim.cost_model.header_parts import MOST
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.profiled import ProfiledCostModel
 from ..sim.cost_model.timings import ProfileError, csv_rows, size_of, time_of
+from .checks import LEAST_US
 from .step_shapes import impossible
 
 STEPS = "steps.csv.gz"
@@ -76,8 +77,9 @@ def _step(row: Mapping[str, Any], where: str) -> WholeStep:
     if reason := impossible(shape):
         raise ProfileError(f"{where}: {reason}")
     time_us, repeats = time_of(row, "time_us", where), _size(row, "repeats", where, 1)
-    if time_us > HOUR_US:
-        raise ProfileError(f"{where}: time_us is {row['time_us']}; a step takes less than an hour")
+    if not (least_us := LEAST_US * layers) <= time_us <= HOUR_US:
+        says = f"a step of {layers} layers takes {least_us:g} us to an hour"
+        raise ProfileError(f"{where}: time_us is {row['time_us']}; {says}")
     return WholeStep(layers, shape, time_us, repeats, _spread(row["spread_us"], where))
 
 
