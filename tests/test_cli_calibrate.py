@@ -107,6 +107,7 @@ def spoiled(folder: Path, old: str, new: str) -> Path:
         ("embedding,1,,,,,,,5.", "embedding,1,,,,,,,5555.", "row 2: embedding takes 5555"),
         ("embedding,2,", "embedding,2.5,", "row 3: tokens is '2.5'; it must be a whole number"),
         ("embedding,2,", "embeding,2,", "row 3: kernel 'embeding' is unknown; choose embedding, norm"),
+        ("embedding,2,", "embedding,1e306,", "row 3: tokens is 1e306; it must be at most 1,000,000,000"),
         ("embedding,2,,", "embedding,2,7,", "row 3: embedding has no experts; leave the cell empty"),
     ],
 )
@@ -190,6 +191,16 @@ def test_a_profile_that_was_broken_off_is_told_apart_from_none(tmp_path, capsys,
     told = llmsim(capsys, "calibrate", command[0], given, *command[1:])
     says = "holds an unfinished profile; the same `llmsim profile` command in the same folder finishes it"
     assert (told.code, told.err) == (2, f"error: {given}: {says}\n")
+
+
+def test_a_spoiled_archive_is_one_line(tmp_path, capsys):
+    file = write_table(tmp_path / "table") / "timings.csv.gz"
+    read = bytearray(file.read_bytes())
+    read[20:60] = bytes(byte ^ 0xFF for byte in read[20:60])
+    file.write_bytes(read)
+    told = llmsim(capsys, "calibrate", "fit", tmp_path / "table", "-o", tmp_path / "profile")
+    assert (told.code, told.err.count("\n")) == (2, 1)
+    assert f"{file}: is not a CSV: " in told.err
 
 
 def test_a_name_of_nothing_is_one_line(capsys):

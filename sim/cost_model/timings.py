@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from .header_parts import MOST
 
 Shape = tuple[int, ...]
 
@@ -70,7 +73,7 @@ def csv_rows(path: Path, required: Iterable[str]) -> Iterator[tuple[str, dict[st
                 if None in row or None in row.values():
                     raise ProfileError(f"{where}: has another number of cells than the header")
                 yield where, row
-    except (UnicodeDecodeError, gzip.BadGzipFile, csv.Error, EOFError) as error:
+    except (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, csv.Error, EOFError) as error:
         raise ProfileError(f"{path}: is not a CSV: {error}") from None
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -93,10 +96,12 @@ def time_of(row: Mapping[str, Any], column: str, where: str) -> float:
 
 
 def size_of(row: Mapping[str, Any], column: str, where: str) -> int:
-    """A whole number of at least zero; ProfileError otherwise."""
+    """A whole number from zero to a billion; ProfileError otherwise."""
     size = _number(row[column])
     if size is None or size < 0 or size != size // 1:
         raise ProfileError(f"{where}: {column} is {row[column]!r}; it must be a whole number of at least 0")
+    if size > MOST:
+        raise ProfileError(f"{where}: {column} is {row[column]}; it must be at most {MOST:,}")
     return int(size)
 
 

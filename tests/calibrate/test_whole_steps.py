@@ -85,7 +85,7 @@ def test_coefficients_that_no_header_may_hold_are_one_line() -> None:
         ("4,2,200,100,2,", "4,0,200,100,0,", "row 2: holds nothing"),
         ("4,0,0,0,1,", "4,0,9,9,1,", "row 11: context_tokens is 9 and max_context 9, and num_decodes 0"),
         ("4,2,200,100,2,", "4,2,200,100,3,", "row 2: num_samples is 3, with 2 decodes and 0 chunks"),
-        ("4,2,200,100,2,", "4,1e12,200,100,2,", "row 2: num_decodes is 1e12; it must be 0 to 1,000,000,000"),
+        ("4,2,200,100,2,", "4,1e12,200,100,2,", "row 2: num_decodes is 1e12; it must be at most 1,000,000,000"),
         (",1.0,0\n", ",1.0,101\n", "row 2: shared_tokens is 101; at most 100 tokens of this context"),
         ("400+900", "0+900", r"row 19: chunks is '0\+900'; each has 1 to 1,000,000,000 new tokens"),
         ("400+900", "400+-9", r"row 19: chunks is '400\+-9'; each has 1 to 1,000,000,000 new tokens and 0 cached"),
