@@ -14,6 +14,11 @@ POINTS = "points.jsonl"
 
 def read_given(given: Path) -> Profile:
     """The profile or table at a path, or else the profile of this name; ProfileError says why there is none."""
+    return read_table(path_of(given))
+
+
+def path_of(given: Path) -> Path:
+    """Where that is. Raises ProfileError where there is nothing, or nothing finished."""
     path = given if given.exists() else shipped_profiles().get(str(given), given)
     folder = path.parent if path.name == HEADER else path
     if (folder / POINTS).is_file() and not (folder / HEADER).exists():
@@ -22,4 +27,4 @@ def read_given(given: Path) -> Profile:
         )
     if not folder.exists():
         raise ProfileError(f"{given}: is neither the folder of a profile or table nor a name of `llmsim list profiles`")
-    return read_table(path)
+    return path

@@ -9,7 +9,7 @@ from typing import cast
 
 from ... import __version__
 from ...calibrate.fit import fit
-from ...calibrate.shipped import shipped_profiles
+from ...calibrate.given import path_of
 from ...calibrate.whole_steps import read_steps
 from ...calibrate.writing import write_profile
 from ...sim.cost_model.profile import HEADER, Profile, read_profile, read_table
@@ -53,7 +53,7 @@ def measured_profile(
 
 def given_profile(given: Path) -> Profile:
     """The profile at a path, or else the one of this name that comes with the package. Raises ProfileError."""
-    return read_profile(given if given.exists() else shipped_profiles().get(str(given), given))
+    return read_profile(path_of(given))
 
 
 def differences(profile: Profile, setup: RealSetup) -> list[str]:
