@@ -106,8 +106,6 @@ def _held_against(fitted: Profile, whole: Fit, steps: Sequence[WholeStep], seed:
     residual, errors = fit_residual(fitted, [step for step in steps if not step.shape.shared_tokens], seed)
     header = fitted.header.model_copy(update={"residual": residual})
     shared, shared_error = fit_shared(replace(fitted, header=header), steps)
-    if shared_error is None:
-        shared = header.shared_contexts
     found = whole.model_copy(update={"whole_steps": errors, "shared_contexts_error": shared_error})
     return replace(fitted, header=header.model_copy(update={"shared_contexts": shared, "fit": found}))
 

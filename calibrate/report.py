@@ -10,9 +10,7 @@ from rich.table import Table
 from ..sim.cost_model.fit_section import Errors, Fit
 from ..sim.cost_model.profile import Profile
 from ..sim.cost_model.profile_header import ProfileHeader, Residuals
-
-KINDS = ("decode", "prefill", "mixed")
-"""Of steps, as the header names them."""
+from .step_residual import KINDS
 
 
 def fit_report(profile: Profile) -> dict[str, Any]:

@@ -32,11 +32,11 @@ def fit_shared(profile: Profile, steps: Sequence[WholeStep]) -> tuple[SharedCont
 
     Savings, and so the errors, are shares of the step without blocks in common. The coefficient minimises the errors'
     squares, and is 0 where each pair, left out, is not told better by that of the others than by none. The second
-    error is of pairs that were left out.
+    error is of pairs that were left out. Where pairs are too few the header's coefficient stays.
     """
     pairs = _pairs(steps)
     if len(pairs) < FEWEST:
-        return SharedContexts(), None
+        return profile.header.shared_contexts, None
     header = profile.header.model_copy(update={"shared_contexts": SharedContexts(alpha=1.0)})
     most = cache(lambda num_layers: model_of(replace(profile, header=header), num_layers))
     saved = np.array([1 - shared.time_us / alone.time_us for alone, shared in pairs])

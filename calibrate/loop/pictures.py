@@ -18,6 +18,7 @@ from ...sim.cost_model.correction import Kind
 from ...sim.duration_text import duration_text
 from ...sim.plots import BLUE, GREY, ORANGE
 from .recorded import PricedSteps
+from .report import percent
 
 TITLES = {
     "ttft_s": "Time to first token (TTFT)",
@@ -41,7 +42,7 @@ def draw_latencies(repeats: Sequence[Samples], simulated: Samples, latencies: Ma
         for index, run in enumerate(repeats):
             _cumulate(axes, run[metric], GREY, 2.6, None if index else "measured, each repeat")
         _cumulate(axes, simulated[metric], BLUE, 1.3, "simulated")
-        errors = [f"{name} {_share(latencies[metric][name]['error'])}" for name in ("mean", "p50", "p99")]
+        errors = [f"{name} {percent(latencies[metric][name]['error'])}" for name in ("mean", "p50", "p99")]
         axes.set_title(f"{title}\nerror: {', '.join(errors)}", fontsize=10, loc="left")
         _scale_times(axes, np.concatenate([run[metric] for run in (*repeats, simulated)]))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -140,10 +141,6 @@ def _errors(axes: Axes, without: PricedSteps, corrected: PricedSteps) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel("priced / measured - 1, another seed\n(bars at the ends: all beyond)")
     axes.legend(frameon=False, fontsize=9)
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:+.1f} %"
 
 
 def _figure(width: float, height: float) -> Figure:

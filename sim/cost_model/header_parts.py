@@ -12,7 +12,7 @@ Positive = Annotated[int, Field(ge=1, le=MOST)]
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 Microseconds = Annotated[float, Field(ge=0, le=60e6, allow_inf_nan=False)]
 Residual = Annotated[float, Field(ge=-60, le=60, allow_inf_nan=False)]
-ResidualShare = Annotated[float, Field(gt=-1, le=100, allow_inf_nan=False)]
+ResidualShare = Annotated[float, Field(gt=-1, le=10, allow_inf_nan=False)]
 Alpha = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 """What is between two times, as a share of their difference."""
 RelativeError = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -53,7 +53,7 @@ def test_a_header_comes_back_from_its_file(tmp_path: Path) -> None:
         ({"tiles": {"qkv": 10**40}}, "tiles.qkv: Input should be less than or equal to 1000000000"),
         ({"model": {"name": "m", "hidden_size": 10**400}}, "model.hidden_size: Input should be less than or equal"),
         ({"attention": {"shared_us": 1e300}}, "attention.shared_us: Input should be less than or equal to 60000000"),
-        ({"residual": {"decode_share": 1e300}}, "residual.decode_share: Input should be less than or equal to 100"),
+        ({"residual": {"decode_share": 1e300}}, "residual.decode_share: Input should be less than or equal to 10"),
         ({"residual": {"mixed_share": ENDLESS}}, "residual.mixed_share: Input should be"),
         ({"unequal_contexts": {"decode_alpha": NAN}}, "unequal_contexts.decode_alpha: Input should be"),
         ({"unequal_contexts": {"decode_alpha": 1.1}}, "unequal_contexts.decode_alpha: Input should be less than or"),
